@@ -38,11 +38,12 @@ const (
 	KindAudit   IDKind = "aud"
 	KindRequest IDKind = "req"
 	KindCommand IDKind = "cmd"
+	KindBinding IDKind = "rb"
 )
 
 var idKinds = map[IDKind]bool{
 	KindVM: true, KindJob: true, KindCluster: true, KindZone: true, KindImage: true, KindFlavor: true,
-	KindOrg: true, KindProject: true, KindEvent: true, KindAudit: true, KindRequest: true, KindCommand: true,
+	KindOrg: true, KindProject: true, KindEvent: true, KindAudit: true, KindRequest: true, KindCommand: true, KindBinding: true,
 }
 
 // FormatID renders the 16 bytes of a UUIDv7 as an id of the given kind.
