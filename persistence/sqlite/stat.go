@@ -1,0 +1,5 @@
+package sqlite
+
+import "syscall"
+
+type unixStat = syscall.Stat_t
