@@ -2,8 +2,8 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,12 +36,12 @@ func (s *suite) world(t *testing.T) *world {
 	return &world{t: t, ctx: t.Context(), store: s.open(t)}
 }
 
-// id makes well-formed ids that sort by age.
+// id makes well-formed ids that sort by age and differ in their last digits.
 func (w *world) id(kind hcp.IDKind) string {
 	n := w.next.Add(1)
 	var u [16]byte
 	for i := range 6 {
-		u[5-i] = byte(n >> (8 * i))
+		u[5-i], u[15-i] = byte(n>>(8*i)), byte(n>>(8*i))
 	}
 	u[6], u[8] = 0x70, 0x80
 	return hcp.FormatID(kind, u)
@@ -180,41 +180,67 @@ func ok[T any](v T, err error) func(*world) T {
 	}
 }
 
-// contents is everything a test can read of the store, to see that nothing changed.
-func (w *world) contents(vms ...hcp.VMID) string {
+// contents is everything a test can read of the store, a line each, to see that
+// nothing changed.
+func (w *world) contents(vms ...hcp.VMID) []string {
 	w.t.Helper()
-	var b strings.Builder
-	add := func(v any, err error) { fmt.Fprintf(&b, "%+v %v\n", v, hcp.CodeOf(err)) }
-	known, err := w.store.ListVMs(w.ctx, persistence.VMFilter{WithDeleted: true, Page: page(1000)})
-	for _, k := range known {
-		fmt.Fprintf(&b, "%+v %+v\n", k.VM, k.Observed)
+	var out []string
+	add := func(what string, v any, err error) {
+		b, jsonErr := json.Marshal(v)
+		w.check(jsonErr, "rendering the contents")
+		out = append(out, fmt.Sprintf("%s %s %s", what, b, hcp.CodeOf(err)))
 	}
-	add(len(known), err)
+	known, err := w.store.ListVMs(w.ctx, persistence.VMFilter{WithDeleted: true, Page: page(1000)})
+	add("VMs", known, err)
 	for _, id := range vms {
 		st, err := w.store.LoadVM(w.ctx, id)
-		add([]any{st.Epoch, st.Seq, st.VM.Generation, st.Jobs}, err)
+		add("VM", st, err)
 		h, err := w.store.VMHistory(w.ctx, id, 0, 1000)
-		add(h, err)
+		add("history", h, err)
 	}
 	jobs, err := w.store.ListJobs(w.ctx, persistence.JobFilter{Page: page(1000)})
-	add(jobs, err)
+	add("jobs", jobs, err)
 	due, err := w.store.DueJobs(w.ctx, w.at(1<<20), 1000)
-	add(due, err)
+	add("due", due, err)
 	audit, err := w.store.ListAudit(w.ctx, persistence.AuditFilter{Page: page(1000)})
-	add(audit, err)
+	add("audit", audit, err)
 	quota, err := w.store.Quota(w.ctx, append(hcp.SubjectsOf(orgA, projectP, "alice"), hcp.SubjectsOf(orgA, projectQ, "alice")...))
-	add(quota, err)
+	add("quota", quota, err)
 	capacity, err := w.store.ClusterCapacity(w.ctx)
-	add(capacity, err)
+	add("capacity", capacity, err)
 	for _, kind := range []persistence.RecordKind{persistence.RecordOrg, persistence.RecordProject, persistence.RecordFlavor, persistence.RecordBinding} {
 		records, err := w.store.ListRecords(w.ctx, kind, "")
-		add(records, err)
+		add("records", records, err)
 	}
 	clusters, err := w.store.ListClusters(w.ctx)
-	add(clusters, err)
+	add("clusters", clusters, err)
 	secret, err := w.store.Secret(w.ctx, "s")
-	add([]byte(secret), err)
+	add("secret", secret, err)
 	last, err := w.store.LastPosition(w.ctx)
-	add(last, err)
-	return b.String()
+	add("position", last, err)
+	return out
+}
+
+func contextWithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+// used checks the three counters of a VM's org, project and owner.
+func (w *world) used(v hcp.VM, vms, vcpus, memory int64) {
+	w.t.Helper()
+	for _, u := range ok(w.store.Quota(w.ctx, hcp.SubjectsOf(v.Org, v.Project, v.Owner)))(w) {
+		if len(u.Lines) != 3 || u.Lines[0].Used != vms || u.Lines[1].Used != vcpus || u.Lines[2].Used != memory {
+			w.t.Errorf("%s %s uses %+v, want %d %d %d", u.Subject.Scope, u.Subject.ID, u.Lines, vms, vcpus, memory)
+		}
+	}
+}
+
+func (w *world) noDrift() {
+	w.t.Helper()
+	if d := ok(w.store.VerifyQuota(w.ctx, ""))(w); len(d) != 0 {
+		w.t.Errorf("quota drift: %+v", d)
+	}
+	if d := ok(w.store.VerifyCapacity(w.ctx))(w); len(d) != 0 {
+		w.t.Errorf("capacity drift: %+v", d)
+	}
 }
