@@ -101,6 +101,8 @@ type Job struct {
 	Cause   string         `json:"cause,omitempty"` // operators only: the provider's words
 	Residue []Residue      `json:"residue,omitempty"`
 	Trail   []TrailEntry   `json:"trail,omitempty"` // reason trail, bounded
+	// TakenRefs are provider ids that turned out to be in use by strangers; prepare avoids them.
+	TakenRefs []string `json:"taken_refs,omitempty"`
 
 	Queue         int64     `json:"queue"` // order among the VM's jobs
 	CreatedAt     time.Time `json:"created_at"`
@@ -225,6 +227,7 @@ func (j Job) Clone() Job {
 	c.Steps = append([]Step(nil), j.Steps...)
 	c.Residue = append([]Residue(nil), j.Residue...)
 	c.Trail = append([]TrailEntry(nil), j.Trail...)
+	c.TakenRefs = append([]string(nil), j.TakenRefs...)
 	if j.Cancel != nil {
 		cancel := *j.Cancel
 		c.Cancel = &cancel

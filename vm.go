@@ -85,6 +85,9 @@ type VM struct {
 	// our marker may appear late; on a failed or deleted VM it is residue.
 	CreateIntent bool `json:"create_intent,omitempty"`
 
+	// Holding is true while the VM holds quota and capacity.
+	Holding bool `json:"holding"`
+
 	Generation int64       `json:"generation"` // counts changes a tenant can see; the ETag
 	CreatedAt  time.Time   `json:"created_at"`
 	UpdatedAt  time.Time   `json:"updated_at"`
