@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lotuscloud/hcp"
 	"github.com/lotuscloud/hcp/persistence"
@@ -168,22 +169,27 @@ func (g *Group) writeJob(ctx context.Context, j *jobRow, isNew bool) error {
 	return err
 }
 
+// eventRows is how many events one statement inserts: engines bound the number of
+// parameters, and every number of rows is a statement of its own.
+const eventRows = 8
+
 func (g *Group) writeEvents(ctx context.Context, p *Prepared, pl *plan) error {
-	if len(p.events) == 0 {
-		return nil
-	}
-	args := make([]any, 0, 8*len(p.events))
-	for i := range p.events {
-		e := &p.events[i]
-		seq := pl.head.eventSeq + int64(i) + 1
-		if p.Actor.Kind == persistence.ActorNone {
-			seq = g.nextEvent
+	seq := pl.head.eventSeq
+	for rows := range slices.Chunk(p.events, eventRows) {
+		args := make([]any, 0, 8*len(rows))
+		for i := range rows {
+			e := &rows[i]
+			if seq++; p.Actor.Kind == persistence.ActorNone {
+				seq = g.nextEvent
+			}
+			args = append(args, g.nextEvent, p.Actor.ID, seq, e.kind, e.time, e.project, e.vm, e.body)
+			g.nextEvent++
 		}
-		args = append(args, g.nextEvent, p.Actor.ID, seq, e.kind, e.time, e.project, e.vm, e.body)
-		g.nextEvent++
+		if _, err := g.q.Exec(ctx, insertRows("events", "n, actor, seq, type, time, project, vm, body", 8, len(rows)), args...); err != nil {
+			return err
+		}
 	}
-	_, err := g.q.Exec(ctx, insertRows("events", "n, actor, seq, type, time, project, vm, body", 8, len(p.events)), args...)
-	return err
+	return nil
 }
 
 func (g *Group) writeBooks(ctx context.Context, _ *Prepared, pl *plan) error {
