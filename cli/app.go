@@ -25,6 +25,8 @@ type app struct {
 	// known is filled by the first call of target.
 	known *target
 	args  []string // as typed
+	// sim is --sim; simURL what was chosen.
+	sim, simURL string
 }
 
 // globalFlags are accepted in any position of every command.

@@ -167,7 +167,9 @@ func (s *stub) createVM(w http.ResponseWriter, r *http.Request) {
 		refuse(w, hcp.NotFound("image"), r.URL.Path)
 		return
 	}
-	v := s.addVM(in.Name, func(v *hcp.VMView) { v.Lifecycle, v.State, v.Labels = hcp.LifecycleCreating, hcp.StateCreating, in.Labels })
+	v := s.addVM(in.Name, func(v *hcp.VMView) {
+		v.Lifecycle, v.State, v.Labels = hcp.LifecycleCreating, hcp.StateCreating, in.Labels
+	})
 	s.accept(w, v, hcp.JobCreate)
 }
 
