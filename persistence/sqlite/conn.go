@@ -20,7 +20,10 @@ type conn struct {
 	args  []driver.NamedValue
 }
 
-var _ sqlstore.Querier = (*conn)(nil)
+// querier is what a write in the lane is handed.
+type querier = sqlstore.Querier
+
+var _ querier = (*conn)(nil)
 
 func newConn(raw driver.Conn) *conn {
 	return &conn{raw: raw, stmts: map[string]driver.Stmt{}}

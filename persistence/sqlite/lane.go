@@ -74,8 +74,8 @@ func (l *lane) submit(m *member) {
 	}
 }
 
-// close lets the lane finish what is queued, then closes the connection.
-func (l *lane) close() error {
+// drain lets the lane finish what is queued, and ends it.
+func (l *lane) drain() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -84,7 +84,6 @@ func (l *lane) close() error {
 	default:
 	}
 	<-l.ended
-	return l.conn.Close()
 }
 
 func (l *lane) run() {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,7 +92,7 @@ func identityOf(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	st, ok := info.Sys().(*unixStat)
+	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return "", fs.ErrInvalid
 	}

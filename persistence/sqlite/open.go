@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,11 +39,9 @@ type Store struct {
 	lane *lane
 	pool *pool
 	lock *fileLock
-	log  *slog.Logger
 
 	closing  sync.Once
 	closeErr error
-	closed   atomic.Bool
 }
 
 var _ persistence.Store = (*Store)(nil)
@@ -94,7 +91,7 @@ func open(ctx context.Context, path string, cfg Config, lock *fileLock) (*Store,
 		return nil, errors.Join(err, w.Close())
 	}
 	p := newPool(dsn(path, true, cfg.NoSync))
-	s := &Store{Reads: sqlstore.Reads{DB: p}, pool: p, lock: lock, log: cfg.Log}
+	s := &Store{Reads: sqlstore.Reads{DB: p}, pool: p, lock: lock}
 	s.lane = startLane(w, nextEvent, cfg)
 	return s, nil
 }
@@ -210,16 +207,17 @@ func settle(ctx context.Context, w *conn, path string, lock *fileLock) (nextEven
 	if err != nil {
 		return 0, err
 	}
-	if last < lock.watermark() {
-		identity += "/restored/" + uuid.NewString()
-	}
-	if _, err := sqlstore.SettleGeneration(ctx, w, identity, uuid.NewString()); err != nil {
+	if err := sqlstore.SettleGeneration(ctx, w, identity, uuid.NewString(), last < lock.watermark()); err != nil {
 		return 0, err
 	}
 	if nextEvent, err = sqlstore.FirstFreeEvent(ctx, w); err != nil {
 		return 0, err
 	}
-	return nextEvent, w.commit(ctx)
+	if err := w.commit(ctx); err != nil {
+		return 0, engineError(err)
+	}
+	lock.advance(last)
+	return nextEvent, nil
 }
 
 // Stats counts what the lane did.
@@ -228,9 +226,9 @@ func (s *Store) Stats() persistence.Stats { return s.lane.stats() }
 // Close refuses what is new, finishes what was queued, and gives the lock back.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		s.closed.Store(true)
-		laneErr := s.lane.close()
-		s.closeErr = errors.Join(s.pool.close(), laneErr)
+		s.lane.drain()
+		// The writing connection goes last: only it can fold the log into the file.
+		s.closeErr = errors.Join(s.pool.close(), s.lane.conn.Close())
 		s.lock.release()
 	})
 	return s.closeErr

@@ -45,18 +45,18 @@ func (r Reads) Generation(ctx context.Context) (string, error) {
 	return meta(ctx, r.DB, metaGeneration)
 }
 
-// SettleGeneration gives the database a fresh generation when it has none, or
-// when identity is not the one it was last opened with: then it is a copy. It
-// reports whether the history is a new one.
-func SettleGeneration(ctx context.Context, q Querier, identity, fresh string) (isNew bool, err error) {
+// SettleGeneration gives the database a fresh generation when it has none, when
+// identity is not the one it was last opened with (it is a copy), or when it is
+// known to have gone back in time.
+func SettleGeneration(ctx context.Context, q Querier, identity, fresh string, wentBack bool) error {
 	known, err := meta(ctx, q, metaIdentity)
-	if err != nil || known == identity {
-		return false, err
+	if err != nil || known == identity && !wentBack {
+		return err
 	}
 	if err := putMeta(ctx, q, metaGeneration, fresh); err != nil {
-		return false, err
+		return err
 	}
-	return true, putMeta(ctx, q, metaIdentity, identity)
+	return putMeta(ctx, q, metaIdentity, identity)
 }
 
 // LastPositionOf is the last position given, read within a writer's transaction.

@@ -1,5 +1,0 @@
-package sqlite
-
-import "syscall"
-
-type unixStat = syscall.Stat_t
