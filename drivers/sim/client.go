@@ -154,16 +154,18 @@ func (c *client) post(ctx context.Context, op simapi.Op, token string, body []by
 // close ends the session, if the hypervisor still listens.
 func (c *client) close() error {
 	c.closed.Store(true)
-	c.gate <- struct{}{} // a login on its way ends first, or its session would stay
-	defer func() { <-c.gate }()
 	defer c.http.CloseIdleConnections()
-	t := c.token.Swap(nil)
-	if t == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(c.timeout, 2*time.Second))
 	defer cancel()
+	select {
+	case c.gate <- struct{}{}: // a login on its way ends first, or its session would stay
+		defer func() { <-c.gate }()
+	case <-ctx.Done():
+		return nil
+	}
 	// A hypervisor that is away has no session of ours left that we could end.
-	_ = c.post(ctx, simapi.OpLogout, *t, []byte("{}"), &simapi.OK{})
+	if t := c.token.Swap(nil); t != nil {
+		_ = c.post(ctx, simapi.OpLogout, *t, []byte("{}"), &simapi.OK{})
+	}
 	return nil
 }

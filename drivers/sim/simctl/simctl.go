@@ -25,8 +25,11 @@ type Client struct {
 
 // NewClient takes the URL that `hcpd sim` printed. Nothing is called yet.
 func NewClient(url string) *Client {
-	return &Client{url: strings.TrimRight(url, "/"), http: &http.Client{Timeout: 30 * time.Second}}
+	return &Client{url: strings.TrimRight(url, "/"), http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 }
+
+// Close drops the idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Control posts a control by name with any JSON object, and returns the answer
 // as it came. An error of the sim is *simapi.Error.
