@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/lotuscloud/hcp"
 )
@@ -67,6 +68,7 @@ func (s *schemas) validate(r *Route, body any) error {
 		return nil
 	}
 	res := huma.ValidateResult{}
+	s.strictCase(schema, "", body, &res)
 	huma.Validate(s.registry, schema, huma.NewPathBuffer(nil, 0), huma.ModeWriteToServer, body, &res)
 	if len(res.Errors) == 0 {
 		return nil
@@ -85,6 +87,35 @@ func (s *schemas) validate(r *Route, body any) error {
 		e.Message = "the body is not valid: " + e.Fields[0].Detail
 	}
 	return e
+}
+
+// strictCase refuses a field that differs from the schema's in case alone: huma
+// and encoding/json would both take it, and two spellings would be one field.
+func (s *schemas) strictCase(schema *huma.Schema, at string, v any, res *huma.ValidateResult) {
+	for schema != nil && schema.Ref != "" {
+		schema = s.registry.SchemaFromRef(schema.Ref)
+	}
+	if schema == nil {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for k, inner := range v {
+			known := schema.Properties[k]
+			if known == nil && len(schema.Properties) > 0 {
+				for name := range schema.Properties {
+					if strings.EqualFold(name, k) {
+						res.Errors = append(res.Errors, &huma.ErrorDetail{Location: strings.TrimPrefix(at+"."+k, "."), Message: validation.MsgUnexpectedProperty})
+					}
+				}
+			}
+			s.strictCase(known, strings.TrimPrefix(at+"."+k, "."), inner, res)
+		}
+	case []any:
+		for _, inner := range v {
+			s.strictCase(schema.Items, at, inner, res)
+		}
+	}
 }
 
 // reasons maps the beginning of huma's message to our word.
