@@ -18,7 +18,7 @@ func (a *app) clusterCommands() *cobra.Command {
 	return a.group("cluster", "Provider clusters: hypervisors (operators)", a.clusterList(),
 		getCommand(a, "cluster", "Show clusters", clusterListing, a.clusterNames, a.getCluster,
 			example{"by name", "cluster get lab"}, example{"hosts, capacity and capabilities", "cluster get lab -o json"}),
-		a.clusterRegister(),
+		a.clusterRegister(), a.clusterUpdate(), a.clusterCredentials(),
 		changeCommand(a, "cluster", "probe", "Look at clusters now", clusterListing, a.clusterNames,
 			func(ctx context.Context, o *client.Ops, name string, key client.CallOption) (hcp.ClusterView, error) {
 				return o.ProbeCluster(ctx, name, key)

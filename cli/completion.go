@@ -57,6 +57,9 @@ func (a *app) complete(cmd *cobra.Command, words wordsFunc, taken []string, pref
 	defer cancel()
 	stop := a.clock.AfterFunc(completionPatience, cancel)
 	defer stop()
+	if words == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	found, err := words(ctx, prefix)
 	a.warnings = nil
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func (a *app) imageCommands() *cobra.Command {
-	return a.group("image", "What virtual machines are made from", a.imageList(), a.imageGet(), a.imageCreate(), a.imageImport(),
+	return a.group("image", "What virtual machines are made from", a.imageList(), a.imageGet(), a.imageCreate(), a.imageImport(), a.imageUpdate(),
 		a.imageState("deprecate", "Mark images as no longer recommended; they still work", hcp.ImageDeprecated),
 		a.imageState("retire", "Take no new virtual machine from images", hcp.ImageRetired),
 		a.imageState("activate", "Offer images again", hcp.ImageActive),
@@ -145,7 +145,7 @@ func sumOfFile(name string) (string, error) {
 
 func (a *app) imageImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import IMAGE", Short: "Bring an image file to a cluster (operators)", Args: a.wantArgs(1, 1, "image"),
+		Use: "import IMAGE", Aliases: []string{"upload"}, Short: "Bring an image file to a cluster (operators)", Args: a.wantArgs(1, 1, "image"),
 		Long: "Stream an image file to a cluster. The server checks its sha256 against the image's while it passes.",
 		Example: examples(example{"one cluster", "image import tiny --file tiny.img --cluster lab"},
 			example{"as JSON", "image import tiny --file tiny.img --cluster lab -o json"}),

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,8 +48,8 @@ func (a *app) root() *cobra.Command {
 		root.AddCommand(cmds...)
 	}
 	add("work", a.vmCommands(), a.jobCommands())
-	add("offer", a.imageCommands(), a.flavorCommands(), a.zoneCommands(), a.clusterCommands(), a.orgCommands(), a.projectCommands(), a.quotaCommands())
-	add("watch", a.eventCommands(), a.auditCommands(), a.simCommands())
+	add("offer", a.imageCommands(), a.flavorCommands(), a.zoneCommands(), a.clusterCommands(), a.orgCommands(), a.projectCommands(), a.quotaCommands(), a.roleCommands(), a.bindingCommands())
+	add("watch", a.eventCommands(), a.auditCommands(), a.systemCommands(), a.simCommands())
 	add("client", a.contextCommands(), a.loginCommand(), a.whoamiCommand(), a.versionCommand(), a.explainCommands(), a.queryCommand(), a.completionCommand(root))
 	root.AddCommand(a.exitCodesTopic())
 	root.SetHelpCommand(a.helpCommand(root))
@@ -87,6 +88,28 @@ func (a *app) helpCommand(root *cobra.Command) *cobra.Command {
 			return at.Help()
 		},
 	}
+}
+
+// Commands lists every command that does something, as it is typed: "vm create".
+// An alias is listed beside its command.
+func Commands() []string {
+	var paths []string
+	var walk func(cmd *cobra.Command, path string)
+	walk = func(cmd *cobra.Command, path string) {
+		for _, c := range cmd.Commands() {
+			for _, name := range append([]string{c.Name()}, c.Aliases...) {
+				at := strings.TrimSpace(path + " " + name)
+				if c.HasSubCommands() {
+					walk(c, at)
+				} else if c.Runnable() {
+					paths = append(paths, at)
+				}
+			}
+		}
+	}
+	walk(docRoot(), "")
+	slices.Sort(paths)
+	return paths
 }
 
 func flagNames(cmd *cobra.Command) (names []string) {

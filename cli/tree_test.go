@@ -106,7 +106,10 @@ var commandArgs = map[string][]string{
 	"org list": {}, "org get": {"acme"}, "org create": {"acme"}, "org delete": {"acme", "--yes"},
 	"project list": {}, "project get": {"demo"}, "project create": {"demo", "--org", "acme"}, "project delete": {"demo", "--yes"},
 	"quota get": {}, "quota set": {"org", "acme", "--vms", "5"}, "quota verify": {},
-	"event watch": {}, "event list": {"--vm", "web-1"}, "audit list": {}, "login": {"--token-stdin"}, "whoami": {}, "version": {}, "query": {"/v1/whoami"},
+	"event watch": {}, "event list": {"--vm", "web-1"}, "audit list": {}, "zone update": {"local", "--region", "x"},
+	"cluster update": {"lab", "--name", "x"}, "cluster credentials": {"lab", "--credentials-stdin"}, "image update": {"tiny", "--min-disk-gib", "1"},
+	"role list": {}, "role-binding list": {}, "role-binding create": {"bob", "cloud-operator"}, "role-binding delete": {"rb_1", "--yes"}, "system status": {},
+	"login": {"--token-stdin"}, "whoami": {}, "version": {}, "query": {"/v1/whoami"},
 }
 
 // localCommands ask no server.
@@ -136,7 +139,7 @@ func TestEveryErrorIsOneJSONDocument(t *testing.T) {
 					t.Fatal("this test has no arguments for the command")
 				}
 				r := newRun(t).against(url)
-				r.stdin = "token"
+				r.stdin = stdinOf(path)
 				got := r.hcpctl(append(append(strings.Fields(path), args...), "-o", "json")...)
 				p := got.oneProblem(t)
 				if got.code != e.Code.Entry().Exit || p.Code != e.Code || p.TraceID != stubTrace || p.RequestID != stubRequest {
@@ -152,7 +155,7 @@ func TestNoEscapeByteWithoutTerminal(t *testing.T) {
 	url := problemServer(t, hcp.Errorf(hcp.CodeConflict, "already_in_state", "the VM says \x1b[31mhello\x1b[0m\x07"))
 	for path, args := range commandArgs {
 		r := newRun(t).against(url)
-		r.stdin = "token"
+		r.stdin = stdinOf(path)
 		got := r.hcpctl(append(strings.Fields(path), args...)...)
 		if strings.ContainsAny(got.out+got.err, "\x1b\x07") {
 			t.Errorf("%s wrote an escape byte: %q %q", path, got.out, got.err)
@@ -171,4 +174,12 @@ func TestHelpOfEveryCommandAsksNobody(t *testing.T) {
 			t.Errorf("%s --help: exit %d %q", cmd.CommandPath(), got.code, got.err)
 		}
 	}
+}
+
+// stdinOf is what a command that reads standard input gets.
+func stdinOf(path string) string {
+	if path == "cluster credentials" {
+		return `{"user":"root"}`
+	}
+	return "token"
 }

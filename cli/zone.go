@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) zoneCommands() *cobra.Command {
-	return a.group("zone", "Where virtual machines may live", a.zoneList(), a.zoneGet(), a.zoneCreate(),
+	return a.group("zone", "Where virtual machines may live", a.zoneList(), a.zoneGet(), a.zoneCreate(), a.zoneUpdate(),
 		a.deleteCommand("zone", "Delete zones (operators)", "No new VM can name it; the VMs in it stay.", a.zoneNames,
 			func(ctx context.Context, o *client.Ops, name string, key client.CallOption) error {
 				return o.DeleteZone(ctx, name, key)
@@ -89,12 +89,9 @@ func (a *app) zoneCreate() *cobra.Command {
 		if in.Region == "" {
 			return usage("missing_flag", "hcpctl zone create needs --region")
 		}
-		for _, c := range *clusters {
-			m, err := parseMember(c)
-			if err != nil {
-				return err
-			}
-			in.Members = append(in.Members, m)
+		var err error
+		if in.Members, err = parseMembers(*clusters); err != nil {
+			return err
 		}
 		o, err := a.ops()
 		if err != nil {
@@ -105,6 +102,17 @@ func (a *app) zoneCreate() *cobra.Command {
 		return changed(a, "zone", in.Name, "create", key, opsZoneListing, v, err)
 	}
 	return cmd
+}
+
+func parseMembers(values []string) (members []v1.ZoneMember, err error) {
+	for _, v := range values {
+		m, err := parseMember(v)
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	return members, nil
 }
 
 // parseMember reads name[:pool][=weight]; an LRN, which holds colons, has no pool.
