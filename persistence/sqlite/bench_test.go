@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lotuscloud/hcp"
+	"github.com/lotuscloud/hcp/internal/clock"
 	"github.com/lotuscloud/hcp/internal/ident"
 	"github.com/lotuscloud/hcp/persistence"
 	"github.com/lotuscloud/hcp/persistence/flushrate"
@@ -86,7 +87,7 @@ func cpuTime(tb testing.TB) time.Duration {
 }
 
 func createCommit(ids ident.Source) persistence.Commit {
-	at := time.Now().UTC().Truncate(time.Microsecond)
+	at := clock.Real().Now()
 	id := hcp.VMID(ids.New(hcp.KindVM))
 	v := hcp.VM{ID: id, Name: "vm-" + string(id), Org: "org_0193a5b2c4d87e0f9a1b2c3d4e5f6071", Project: "prj_0193a5b2c4d87e0f9a1b2c3d4e5f6071", Owner: "alice",
 		Region: "r1", Zone: "zone_0193a5b2c4d87e0f9a1b2c3d4e5f6071", ZoneName: "local", Cluster: "cl_1", Lifecycle: hcp.LifecycleCreating,

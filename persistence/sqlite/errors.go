@@ -12,6 +12,7 @@ import (
 // Primary result codes of SQLite that mean something to us.
 const (
 	codeFull         = 13
+	codeConstraint   = 19
 	codeNotADatabase = 26
 )
 
@@ -34,6 +35,8 @@ func engineError(err error) error {
 		return persistence.ErrClosed
 	case errors.As(err, &coded) && coded.Code()&0xff == codeFull:
 		return unavailable("disk_full", "the disk of the store is full", err).WithHint("free space on the disk that holds the data folder")
+	case errors.As(err, &coded) && coded.Code()&0xff == codeConstraint:
+		return hcp.Errorf(hcp.CodeInternal, "constraint", "a row breaks a rule of the schema that no check foresaw").WithCause(err)
 	}
 	return unavailable("store_unavailable", "the store cannot serve this just now", err)
 }

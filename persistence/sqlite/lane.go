@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ type member struct {
 	commit *sqlstore.Prepared
 	do     func(context.Context, sqlstore.Querier) error
 	done   func(error)
+	bad    error // malformed: it is answered in its turn and never runs
 	err    error // what the member itself came to: nil or a refusal
 }
 
@@ -56,7 +58,8 @@ func (l *lane) stats() persistence.Stats {
 	return persistence.Stats{Commits: l.commits.Load(), Groups: l.groups.Load(), Refusals: l.refusals.Load(), OtherFlushes: l.others.Load()}
 }
 
-// submit queues a member, or answers ErrClosed at once.
+// submit queues a member. Whatever becomes of it, done is never called on the
+// caller's stack: the caller may hold what done needs.
 func (l *lane) submit(m *member) {
 	l.mu.Lock()
 	closed := l.closed
@@ -65,7 +68,7 @@ func (l *lane) submit(m *member) {
 	}
 	l.mu.Unlock()
 	if closed {
-		m.done(persistence.ErrClosed)
+		go m.done(persistence.ErrClosed) // there is no lane any more
 		return
 	}
 	select {
@@ -117,6 +120,15 @@ func (l *lane) next() ([]*member, bool) {
 // spread: the group is rolled back and its members go one by one, so that only
 // the troubled one fails.
 func (l *lane) serve(group []*member) {
+	group = slices.DeleteFunc(group, func(m *member) bool {
+		if m.bad != nil {
+			m.done(m.bad)
+		}
+		return m.bad != nil
+	})
+	if len(group) == 0 {
+		return
+	}
 	err := l.transact(group)
 	if err != nil && len(group) > 1 && l.broken == nil && !errors.Is(err, persistence.ErrUnknownOutcome) {
 		l.log.Warn("a group commit runs again, one by one", slog.Int("members", len(group)), slog.Any("error", err))
@@ -159,7 +171,7 @@ func (l *lane) transact(group []*member) error {
 		l.conn.rollback()
 		return err
 	}
-	if err := l.conn.commit(ctx); err != nil {
+	if err := l.flush(ctx, len(group)); err != nil {
 		l.conn.rollback()
 		if isFull(err) {
 			return engineError(err)
@@ -176,6 +188,21 @@ func (l *lane) transact(group []*member) error {
 		l.others.Add(1)
 	}
 	return nil
+}
+
+// slowFlush is when a flush is worth a line in the log.
+const slowFlush = time.Second
+
+func (l *lane) flush(ctx context.Context, members int) error {
+	if l.now == nil {
+		return l.conn.commit(ctx)
+	}
+	began := l.now()
+	err := l.conn.commit(ctx)
+	if took := l.now().Sub(began); took >= slowFlush {
+		l.log.Warn("a flush to disk took long", slog.Duration("took", took), slog.Int("members", members))
+	}
+	return err
 }
 
 func (l *lane) apply(ctx context.Context, g *sqlstore.Group, group []*member) (hasCommit bool, err error) {

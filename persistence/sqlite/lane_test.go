@@ -149,3 +149,39 @@ func TestACallerThatGivesUpLeavesTheCommitAlone(t *testing.T) {
 		t.Errorf("the commit was given up with its caller: %v", err)
 	}
 }
+
+func TestReadsThatAreCutShortLeaveThePoolWhole(t *testing.T) {
+	s, _ := failing(t)
+	for i := range 300 {
+		if err := s.Commit(t.Context(), insert(hcp.VMID(fmt.Sprintf("vm_%d", i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := persistence.VMFilter{Page: persistence.Page{Limit: 300}}
+	done := make(chan struct{})
+	for range 8 {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for range 50 {
+				ctx, cancel := context.WithCancel(t.Context())
+				go cancel() // somewhere in the middle
+				_, _ = s.ListVMs(ctx, page)
+				_, _, _ = s.EventsAfter(ctx, persistence.EventFilter{}, 0, 10)
+			}
+		}()
+	}
+	for range 8 {
+		<-done
+	}
+	if n := len(s.pool.idle); n != readers {
+		t.Errorf("%d of %d connections came back", n, readers)
+	}
+	for range 2 * readers {
+		if vms, err := s.ListVMs(t.Context(), page); err != nil || len(vms) != 300 {
+			t.Fatalf("%d VMs, %v", len(vms), err)
+		}
+		if _, _, err := s.EventsAfter(t.Context(), persistence.EventFilter{}, 0, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -18,15 +18,10 @@ func (s *Store) Commit(ctx context.Context, c persistence.Commit) error {
 	return s.lane.wait(ctx, &member{commit: p})
 }
 
-// Submit renders on the caller's time; done is called from the lane, or at once
-// when the commit is malformed or the store closed.
+// Submit renders on the caller's time; done is called from the lane.
 func (s *Store) Submit(c persistence.Commit, done func(error)) {
 	p, err := sqlstore.Prepare(c)
-	if err != nil {
-		done(err)
-		return
-	}
-	s.lane.submit(&member{commit: p, done: done})
+	s.lane.submit(&member{commit: p, bad: err, done: done})
 }
 
 // Publish costs one index entry read while there is nothing new.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,84 +48,6 @@ func (w *world) same(what string, want, got any) {
 	if d := cmp.Diff(want, got); d != "" {
 		w.t.Errorf("%s (-want +got):\n%s", what, d)
 	}
-}
-
-func (s *suite) TestAVMExistsOnlyFromItsCreateCommit(t *testing.T) {
-	w := s.world(t)
-	v := w.vm()
-	w.refused(persistence.Commit{Actor: vmActor(v.ID), VM: &v, Epoch: 1, Seq: 1}, persistence.RefusedFenced)
-	w.refused(persistence.Commit{Actor: vmActor(v.ID), VM: &v, Epoch: 0, Seq: 1}, persistence.RefusedFenced)
-	_, err := w.store.LoadVM(w.ctx, v.ID)
-	w.wantCode(err, hcp.CodeNotFound, "load")
-	w.must(w.insert(v))
-	w.refused(w.insert(v), persistence.RefusedFenced)
-}
-
-func (s *suite) TestACommitIsFencedOnEpochAndOnSeq(t *testing.T) {
-	w := s.world(t)
-	v := w.vm()
-	w.must(w.insert(v))
-	for _, at := range [][2]int64{{1, 0}, {1, 2}, {2, 1}, {0, 1}, {1, 99}, {99, 1}} {
-		v.Description = "changed"
-		w.refused(persistence.Commit{Actor: vmActor(v.ID), Epoch: at[0], Seq: at[1], VM: &v}, persistence.RefusedFenced)
-	}
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 1, VM: &v})
-	st := ok(w.store.LoadVM(w.ctx, v.ID))(w)
-	if st.Epoch != 1 || st.Seq != 2 || st.VM.Description != "changed" {
-		t.Errorf("got epoch %d seq %d %q", st.Epoch, st.Seq, st.VM.Description)
-	}
-}
-
-func (s *suite) TestAClaimFencesEveryOlderActivation(t *testing.T) {
-	w := s.world(t)
-	v := w.vm()
-	w.must(w.insert(v))
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 1, Claim: true})
-	st := ok(w.store.LoadVM(w.ctx, v.ID))(w)
-	if st.Epoch != 2 || st.Seq != 2 {
-		t.Fatalf("epoch %d seq %d after the claim, want 2 and 2", st.Epoch, st.Seq)
-	}
-	w.refused(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 2}, persistence.RefusedFenced)
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 2, Seq: 2})
-	// Two activations that read the same row race for it: one wins.
-	var won, lost int
-	for range 2 {
-		err := w.store.Commit(w.ctx, persistence.Commit{Actor: vmActor(v.ID), Epoch: 2, Seq: 3, Claim: true})
-		if r, is := persistence.RefusalOf(err); is && r.Kind == persistence.RefusedFenced {
-			lost++
-		} else if err == nil {
-			won++
-		}
-	}
-	if won != 1 || lost != 1 {
-		t.Errorf("%d won and %d lost", won, lost)
-	}
-}
-
-func (s *suite) TestAClusterIsFencedLikeAVM(t *testing.T) {
-	w := s.world(t)
-	c := hcp.Cluster{ID: clusterC, Name: "one", Driver: "sim", Options: map[string]string{"a": "b"}, CreatedAt: w.at(0)}
-	actor := persistence.ActorRef{Kind: persistence.ActorCluster, ID: string(c.ID)}
-	w.must(persistence.Commit{Actor: actor, Cluster: &c, Events: []hcp.Event{{ID: "evt_1", Type: hcp.EventClusterChanged, Time: w.at(1)}}})
-	w.refused(persistence.Commit{Actor: actor, Cluster: &c}, persistence.RefusedFenced)
-	w.must(persistence.Commit{Actor: actor, Epoch: 1, Seq: 1, Claim: true})
-	w.refused(persistence.Commit{Actor: actor, Epoch: 1, Seq: 2, Cluster: &c}, persistence.RefusedFenced)
-	c.Maintenance = true
-	w.must(persistence.Commit{Actor: actor, Epoch: 2, Seq: 2, Cluster: &c})
-	w.same("cluster", persistence.ClusterState{Cluster: c, Epoch: 2, Seq: 3}, ok(w.store.LoadCluster(w.ctx, "one"))(w))
-	w.same("by id", persistence.ClusterState{Cluster: c, Epoch: 2, Seq: 3}, ok(w.store.LoadCluster(w.ctx, string(c.ID)))(w))
-
-	other := hcp.Cluster{ID: clusterD, Name: "one", Driver: "sim"}
-	w.refused(persistence.Commit{Actor: persistence.ActorRef{Kind: persistence.ActorCluster, ID: string(other.ID)}, Cluster: &other}, persistence.RefusedName)
-	c.Deleted = true
-	w.must(persistence.Commit{Actor: actor, Epoch: 2, Seq: 3, Cluster: &c})
-	if left := ok(w.store.ListClusters(w.ctx))(w); len(left) != 0 {
-		t.Errorf("a deleted cluster is listed: %v", left)
-	}
-	w.must(persistence.Commit{Actor: persistence.ActorRef{Kind: persistence.ActorCluster, ID: string(other.ID)}, Cluster: &other})
-	w.same("the name is free", clusterD, ok(w.store.LoadCluster(w.ctx, "one"))(w).Cluster.ID)
-	_, err := w.store.LoadCluster(w.ctx, "none")
-	w.wantCode(err, hcp.CodeNotFound, "load")
 }
 
 // everyRefusal makes, for each kind, a commit that is refused for that reason
@@ -310,6 +231,50 @@ func (s *suite) TestAMalformedCommitIsAnErrorAndChangesNothing(t *testing.T) {
 	w.same("contents", before, w.contents(a.ID, b.ID))
 }
 
+func (s *suite) TestDoneIsNeverCalledOnTheCallersStack(t *testing.T) {
+	// An actor that submits under its own lock, and takes it in done, must not hang.
+	w := s.world(t)
+	v := w.vm()
+	submit := func(c persistence.Commit) error {
+		var mu sync.Mutex
+		result := make(chan error, 1)
+		mu.Lock()
+		w.store.Submit(c, func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			result <- err
+		})
+		mu.Unlock()
+		return <-result
+	}
+	w.check(submit(w.insert(v)), "a good commit")
+	if err := submit(persistence.Commit{VM: &v}); !hcp.IsCode(err, hcp.CodeInternal) {
+		t.Errorf("a malformed commit: %v", err)
+	}
+	w.check(w.store.Close(), "close")
+	if err := submit(w.insert(w.vm())); !errors.Is(err, persistence.ErrClosed) {
+		t.Errorf("a closed store: %v", err)
+	}
+}
+
+func (s *suite) TestAnyTextIsKeptAsItIs(t *testing.T) {
+	w := s.world(t)
+	for _, text := range []string{"", " ", "a'b\"c", "100% _ \\", "naïve ☃ 🚀", "Ü", "u\u0308", "$1 ?1 :x @x", "line\nbreak\ttab"} {
+		v := w.vm(func(v *hcp.VM) {
+			v.Name, v.Owner, v.Description = text+string(v.ID), text, text
+			v.Labels = map[string]string{"k" + text: text}
+		})
+		c := w.create(v)
+		c.Claims = nil
+		c.Key.Key, c.Key.Body = text+"key", []byte(text)
+		w.must(c)
+		w.same("by name", v, ok(w.store.GetVM(w.ctx, projectP, v.Name))(w).VM)
+		w.same("by label", 1, len(w.readAll(persistence.VMFilter{Labels: v.Labels}, 10)))
+		w.same("key", text, string(ok(w.store.FindKey(w.ctx, c.Key.IdempotencyKey))(w).Body))
+	}
+	w.same("drift", 0, len(ok(w.store.VerifyQuota(w.ctx, ""))(w)))
+}
+
 func (s *suite) TestACommitIsNotTouchedByLaterChangesOfItsCaller(t *testing.T) {
 	w := s.world(t)
 	w.room(clusterC)
@@ -387,45 +352,3 @@ func (s *suite) TestCloseDrainsWhatWasSubmittedAndThenRefuses(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-func (s *suite) TestJobsAreReplacedByIDAndWakeByTheCommit(t *testing.T) {
-	w := s.world(t)
-	v := w.vm()
-	a := w.job(v, hcp.JobCreate, 1, func(j *hcp.Job) { j.State = hcp.JobRunning })
-	b := w.job(v, hcp.JobStart, 2)
-	w.must(persistence.Commit{Actor: vmActor(v.ID), VM: &v, Jobs: []hcp.Job{b, a}, Wake: map[hcp.JobID]time.Time{a.ID: w.at(10), b.ID: w.at(5)}})
-	w.same("by queue", []hcp.Job{a, b}, ok(w.store.LoadVM(w.ctx, v.ID))(w).Jobs)
-	w.same("not due", 0, len(ok(w.store.DueJobs(w.ctx, w.at(4), 10))(w)))
-	due := ok(w.store.DueJobs(w.ctx, w.at(10), 10))(w)
-	w.same("due, oldest first", []persistence.DueJob{{Job: b.ID, VM: v.ID, Cluster: v.Cluster, WakeAt: w.at(5)}, {Job: a.ID, VM: v.ID, Cluster: v.Cluster, WakeAt: w.at(10)}}, due)
-	w.same("limited", due[:1], ok(w.store.DueJobs(w.ctx, w.at(10), 1))(w))
-
-	a.State, a.NextAttemptAt = hcp.JobWaiting, w.at(99)
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 1, Jobs: []hcp.Job{a}, Wake: map[hcp.JobID]time.Time{a.ID: w.at(99)}})
-	w.same("woken later", []persistence.DueJob{due[0]}, ok(w.store.DueJobs(w.ctx, w.at(98), 10))(w))
-	w.same("count", map[hcp.JobKind]map[hcp.JobState]int{hcp.JobCreate: {hcp.JobWaiting: 1}, hcp.JobStart: {hcp.JobQueued: 1}}, ok(w.store.CountJobs(w.ctx))(w))
-
-	b.State = hcp.JobRunning // says nothing of its wake-up: it keeps the one it has
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 2, Jobs: []hcp.Job{b}})
-	w.same("kept", []persistence.DueJob{due[0]}, ok(w.store.DueJobs(w.ctx, w.at(98), 10))(w))
-
-	a.State, a.FinishedAt = hcp.JobSucceeded, w.at(20)
-	b.State, b.FinishedAt = hcp.JobFailed, w.at(21)
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 3, Jobs: []hcp.Job{b, a}})
-	st := ok(w.store.LoadVM(w.ctx, v.ID))(w)
-	if len(st.Jobs) != 0 || st.Last == nil {
-		t.Fatalf("%d live jobs, last %v", len(st.Jobs), st.Last)
-	}
-	w.same("the newest final", b, *st.Last)
-	w.same("none due", 0, len(ok(w.store.DueJobs(w.ctx, w.at(1<<20), 10))(w)))
-	w.same("none counted", 0, len(ok(w.store.CountJobs(w.ctx))(w)))
-}
-
-func (s *suite) TestANewJobWithoutAWakeTimeIsDueAtOnce(t *testing.T) {
-	w := s.world(t)
-	v := w.vm()
-	w.must(persistence.Commit{Actor: vmActor(v.ID), VM: &v, Jobs: []hcp.Job{w.job(v, hcp.JobCreate, 1)}})
-	if due := ok(w.store.DueJobs(w.ctx, w.at(0), 10))(w); len(due) != 1 {
-		t.Errorf("%d due", len(due))
-	}
-}
