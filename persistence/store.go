@@ -87,10 +87,14 @@ type VMFilter struct {
 	Page        Page
 }
 
+// MaxLimit is the largest page of a caller, 1000, and one row more: it tells
+// whether there is a next page.
+const MaxLimit = 1001
+
 // Page is a keyset page: rows strictly after After in list order.
 type Page struct {
 	After *Position
-	Limit int // 1..1000
+	Limit int // 1..MaxLimit
 }
 
 // Position is the key of the last row of a page.

@@ -14,7 +14,8 @@ import (
 )
 
 // clientEnv are HCP_* variables of hcpctl and of HCP's own tests.
-var clientEnv = []string{"HCP_SERVER", "HCP_TOKEN", "HCP_TOKEN_FILE", "HCP_PROJECT", "HCP_CONTEXT", "HCP_CONFIG", "HCP_SIM"}
+var clientEnv = []string{"HCP_SERVER", "HCP_TOKEN", "HCP_TOKEN_FILE", "HCP_PROJECT", "HCP_CONTEXT", "HCP_CONFIG", "HCP_SIM", "HCP_BENCH",
+	"HCP_REQUIRE_LIBVIRT", "HCP_SKIP_E2E", "HCPD_READY"}
 
 // Load lays file, environment and flags over the defaults, in this order: the
 // later wins. warn hears of things that are odd but not wrong. The error is one
