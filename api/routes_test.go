@@ -283,4 +283,3 @@ func TestKeyIsRequiredOnlyForCreate(t *testing.T) {
 		t.Errorf("a start without key answered %d: %s", r.status, r.body)
 	}
 }
-

@@ -36,6 +36,7 @@ type Server struct {
 	drain    sync.Once
 	streams  sync.WaitGroup
 	slots    chan struct{} // one per open stream
+	silent   silent
 }
 
 // New builds the server. A field of deps that is not set is an error that names it.
@@ -96,6 +97,7 @@ func New(ctx context.Context, deps Deps) (*Server, error) {
 		s.app.Add(routes[i].Method, fiberPath(routes[i].Path), s.serve(&routes[i]))
 	}
 	s.app.Server().NoDefaultServerHeader = true
+	s.app.Server().ConnState = s.silent.observe
 	return s, nil
 }
 
@@ -115,6 +117,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-done:
 	case <-ctx.Done():
 	}
+	s.silent.close()
 	if err := s.app.ShutdownWithContext(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
