@@ -134,3 +134,5 @@ func conformance(url string, ctl *sim.Client) drivertest.Env {
 		},
 	}
 }
+
+func oobMany(n int) simapi.OOBRequest { return simapi.OOBRequest{Verb: "create", N: n} }

@@ -153,9 +153,9 @@ func CodeOfStatus(status int) string {
 		return CodeForbidden
 	case 404:
 		return CodeNotFound
-	case 409, 423:
+	case 409, 423, 429:
 		return CodeLocked
-	case 429, 502, 503, 504:
+	case 502, 503, 504:
 		return CodeUnavailable
 	case 507:
 		return CodeNoCapacity
