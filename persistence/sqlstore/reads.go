@@ -11,7 +11,6 @@ import (
 // Reads are the reading methods of persistence.Store, for an engine to embed.
 type Reads struct{ DB Snapshotter }
 
-
 func checkPage(p persistence.Page) error {
 	if p.Limit < 1 || p.Limit > persistence.MaxLimit {
 		return hcp.Errorf(hcp.CodeInternal, "malformed_page", "a page has between 1 and %d rows", persistence.MaxLimit)
