@@ -7,8 +7,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// silent are connections that have not sent a byte. The server's own shutdown
-// waits for them until they time out: clients open some in advance.
+// silent are connections that have not sent a request. fasthttp counts them as
+// active and its shutdown waits for them until they time out; clients open some
+// in advance.
 type silent struct {
 	mu     sync.Mutex
 	conns  map[net.Conn]struct{}
@@ -18,8 +19,10 @@ type silent struct {
 func (s *silent) observe(c net.Conn, state fasthttp.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if state != fasthttp.StateNew {
+	if state == fasthttp.StateClosed {
 		delete(s.conns, c)
+	}
+	if state != fasthttp.StateNew {
 		return
 	}
 	if s.closed {
@@ -30,6 +33,13 @@ func (s *silent) observe(c net.Conn, state fasthttp.ConnState) {
 		s.conns = map[net.Conn]struct{}{}
 	}
 	s.conns[c] = struct{}{}
+}
+
+// spoke takes the connection off the list: it has sent a request.
+func (s *silent) spoke(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
 }
 
 // close ends them all, and those that are still to come.

@@ -32,6 +32,9 @@ func (s *Server) serve(route *Route) fiber.Handler {
 
 // begin makes the call's identity; an inbound request id is not believed.
 func (s *Server) begin(f *fiber.Ctx, route *Route) *call {
+	if f.Context().ConnRequestNum() == 1 {
+		s.silent.spoke(f.Context().Conn())
+	}
 	path, _, _ := strings.Cut(f.OriginalURL(), "?")
 	return &call{s: s, http: f, route: route, started: s.Clock.Now(), requestID: id[hcp.RequestID](s, hcp.KindRequest),
 		traceID: traceID(f.Get("Traceparent")), method: f.Method(), path: path, source: f.IP()}
