@@ -10,7 +10,7 @@ create table meta (
 
 -- epoch, seq: the fence. event_seq: how many events the actor has written.
 -- state: what a tenant sees while the cluster answers; state_cut: while it does not.
--- quota_class: 0 must hold nothing, 1 must hold its sizes, 2 may hold (see sqlstore).
+-- quota_class: 0 must hold nothing, 1 must hold its sizes.
 create table vms (
     id           text primary key,
     epoch        bigint not null,

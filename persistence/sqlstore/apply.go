@@ -144,7 +144,7 @@ func (g *Group) checkNames(ctx context.Context, p *Prepared, pl *plan) (*persist
 		}
 	}
 	if ref := refID(v); ref != "" && (h.refID != ref || h.cluster != string(v.Cluster)) {
-		taken, err := g.exists(ctx, `select 1 from vms where cluster = $1 and ref_id = $2 and id <> $3`, v.Cluster, ref, v.ID)
+		taken, err := g.exists(ctx, `select 1 from vms where cluster = $1 and ref_id = $2 and ref_id <> '' and id <> $3`, v.Cluster, ref, v.ID)
 		if err != nil {
 			return nil, err
 		}

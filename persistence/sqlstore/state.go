@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lotuscloud/hcp"
 )
@@ -56,28 +57,24 @@ func refreshState(ctx context.Context, q Querier, id hcp.VMID, obs *hcp.Observed
 
 // The quota classes of a VM row, for verification.
 const (
-	holdsNothing = 0 // deleted, or failed with nothing left behind
-	holdsSizes   = 1 // alive, or failed with a named residue
-	mayHold      = 2 // failed with a provider object that may exist
+	holdsNothing = 0
+	holdsSizes   = 1
 )
 
-// quotaClass says what a VM must hold. A VM in error holds while residue is named
-// on it; with a provider id or an unanswered create its hold is open, and either
-// way is right.
+// quotaClass says what a VM must hold. One that is being made or lives must hold,
+// a deleted one must not. In between the row itself says: a create that failed
+// has given back what it held, also while its VM is then deleted. A VM in error
+// that still holds needs a reason: a named residue, or a machine that is or may
+// be there.
 func quotaClass(v *hcp.VM) int64 {
 	switch v.Lifecycle {
 	case hcp.LifecycleDeleted:
 		return holdsNothing
+	case hcp.LifecycleDeleting:
+		return flag(v.Holding)
 	case hcp.LifecycleError:
-		for _, c := range v.Conditions {
-			if c.Type == "residue" {
-				return holdsSizes
-			}
-		}
-		if v.Ref != nil || v.CreateIntent {
-			return mayHold
-		}
-		return holdsNothing
+		named := slices.ContainsFunc(v.Conditions, func(c hcp.Condition) bool { return c.Type == "residue" })
+		return flag(v.Holding && (named || v.Ref != nil || v.CreateIntent))
 	}
 	return holdsSizes
 }

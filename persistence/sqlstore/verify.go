@@ -111,11 +111,10 @@ func sumHolds(ctx context.Context, q Querier, project hcp.ProjectID) (sums, erro
 	return out, err
 }
 
-// sumVMs adds up the sizes of the VMs that must hold, and the open holds of those
-// that may.
+// sumVMs adds up the sizes of the VMs that must hold.
 func sumVMs(ctx context.Context, q Querier, project hcp.ProjectID) (sums, error) {
 	out := sums{}
-	w := where{}
+	var w where
 	w.and("quota_class = ?", holdsSizes)
 	w.equal("project", string(project))
 	rows, err := q.Query(ctx, `select org, project, owner, count(*), cast(sum(vcpus) as bigint), cast(sum(memory_mib) as bigint) from vms`+w.String()+
@@ -128,23 +127,6 @@ func sumVMs(ctx context.Context, q Querier, project hcp.ProjectID) (sums, error)
 			out.add(s, hcp.ResourceVMs, n)
 			out.add(s, hcp.ResourceVCPUs, vcpus)
 			out.add(s, hcp.ResourceMemoryMiB, memory)
-		}
-		return struct{}{}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	w = where{}
-	w.and("v.quota_class = ?", mayHold)
-	w.equal("h.project", string(project))
-	rows, err = q.Query(ctx, `select h.org, h.project, h.holder, h.resource, h.amount from quota_holds h join vms v on v.id = h.vm`+w.String(), w.args...)
-	_, err = collect(rows, err, func(rows Rows) (struct{}, error) {
-		var ids [3]string
-		var resource string
-		var n int64
-		err := rows.Scan(&ids[0], &ids[1], &ids[2], &resource, &n)
-		for i, id := range ids {
-			out.add(hcp.QuotaSubject{Scope: holdScopes[i], ID: id}, hcp.Resource(resource), n)
 		}
 		return struct{}{}, err
 	})
@@ -172,7 +154,7 @@ func (r Reads) VerifyCapacity(ctx context.Context) ([]persistence.QuotaDrift, er
 		}
 		return vms.scanSizes(q.Query(ctx, `select v.cluster, coalesce(c.vcpus, v.vcpus), coalesce(c.memory_mib, v.memory_mib), coalesce(c.disk_gib, v.disk_gib)
 			from vms v left join capacity_claims c on c.cluster = v.cluster and c.vm = v.id
-			where v.cluster <> '' and (v.quota_class = $1 or (v.quota_class = $2 and c.vm is not null))`, holdsSizes, mayHold))
+			where v.cluster <> '' and v.quota_class = $1`, holdsSizes))
 	})
 	if err != nil {
 		return nil, err
@@ -180,7 +162,7 @@ func (r Reads) VerifyCapacity(ctx context.Context) ([]persistence.QuotaDrift, er
 	return driftOf(counters, vms, claims, func(hcp.QuotaSubject) bool { return true }), nil
 }
 
-// ResourceDiskGiB is the third dimension of capacity; quota does not count it.
+// resourceDiskGiB is the third dimension of capacity; quota does not count it.
 const resourceDiskGiB hcp.Resource = "disk_gib"
 
 func (s sums) addSizes(cluster hcp.ClusterID, n hcp.Sizes) {

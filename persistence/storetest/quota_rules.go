@@ -213,23 +213,59 @@ func (s *suite) TestVerifyFindsWhatDrifted(t *testing.T) {
 	}
 }
 
-func (s *suite) TestAFailedVMHoldsWhileItsResidueIsNamed(t *testing.T) {
+func (s *suite) TestAFailedVMHoldsWhileSomethingOfItIsLeft(t *testing.T) {
 	w := s.world(t)
 	w.room(clusterC)
-	v := w.vm()
+	v := w.vm(func(v *hcp.VM) { v.Holding = true })
 	w.must(w.create(v))
+	seq := int64(1)
+	turn := func(v hcp.VM, release bool) {
+		t.Helper()
+		c := persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: seq, VM: &v}
+		if release {
+			c.Holds, c.Claims = []persistence.QuotaChange{releaseOf(v)}, []persistence.CapacityChange{{Cluster: v.Cluster, VM: v.ID}}
+		}
+		w.must(c)
+		seq++
+	}
 	failed := v
 	failed.Lifecycle, failed.Activity = hcp.LifecycleError, ""
-	failed.Conditions = []hcp.Condition{{Type: "residue", Reason: "undo_failed", Message: "a disk is left"}}
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 1, VM: &failed})
-	w.noDrift() // it holds, and must
-	failed.Conditions = nil
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 2, VM: &failed})
-	if d := ok(w.store.VerifyQuota(w.ctx, ""))(w); len(d) == 0 {
-		t.Error("a failed VM without residue holds, and that is no drift")
+	for _, left := range []func(*hcp.VM){
+		func(v *hcp.VM) {
+			v.Conditions = []hcp.Condition{{Type: "residue", Reason: "undo_failed", Message: "a disk is left"}}
+		},
+		func(v *hcp.VM) { v.Ref = &hcp.ProviderRef{ID: "1"} }, func(v *hcp.VM) { v.CreateIntent = true },
+	} {
+		withResidue := failed
+		left(&withResidue)
+		turn(withResidue, false)
+		w.noDrift() // it holds, and must
 	}
-	free := claimOf(v)
-	free.Sizes = hcp.Sizes{}
-	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 3, VM: &failed, Holds: []persistence.QuotaChange{releaseOf(v)}, Claims: []persistence.CapacityChange{free}})
+	turn(failed, false)
+	if d := ok(w.store.VerifyQuota(w.ctx, ""))(w); len(d) == 0 {
+		t.Error("a failed VM with nothing left holds, and that is no drift")
+	}
+	failed.Holding = false
+	turn(failed, true)
 	w.noDrift()
+	deleting := failed // what a failed create gave back is not taken again for the delete
+	deleting.Lifecycle = hcp.LifecycleDeleting
+	turn(deleting, false)
+	w.noDrift()
+	w.used(v, 0, 0, 0)
+}
+
+func (s *suite) TestAVMHoldsUntilItsDeleteIsDone(t *testing.T) {
+	w := s.world(t)
+	w.room(clusterC)
+	v := w.vm(func(v *hcp.VM) { v.Holding = true })
+	w.must(w.create(v))
+	v.Lifecycle = hcp.LifecycleDeleting
+	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 1, VM: &v})
+	w.used(v, 1, 2, 512)
+	w.noDrift()
+	w.must(persistence.Commit{Actor: vmActor(v.ID), Epoch: 1, Seq: 2, Holds: []persistence.QuotaChange{releaseOf(v)}})
+	if d := ok(w.store.VerifyQuota(w.ctx, ""))(w); len(d) == 0 {
+		t.Error("a VM that is still there gave its hold back, and that is no drift")
+	}
 }
