@@ -74,6 +74,7 @@ func (t *turn) acceptRetry(cmd hcp.Command) (Decision, error) {
 	vm.Lifecycle = next
 	vm.ClearCondition("create_failed")
 	vm.ClearCondition("residue")
+	vm.ClearCondition("leftover")
 	t.hold(vm.Flavor.Sizes())
 	job := t.enqueue(hcp.JobCreate, last.Params)
 	if last.State == hcp.JobNeedsAttention || vm.CreateIntent {

@@ -130,7 +130,11 @@ func (t *turn) settleVM(job *hcp.Job) {
 	ok := job.State == hcp.JobSucceeded
 	left := job.State == hcp.JobNeedsAttention
 	if left {
-		vm.SetCondition(hcp.Condition{Type: "residue", Reason: string(faultCode(job)), Since: t.now,
+		kind := "leftover"
+		if vm.Holding {
+			kind = "residue" // named residue keeps its quota and room until it is gone
+		}
+		vm.SetCondition(hcp.Condition{Type: kind, Reason: string(faultCode(job)), Since: t.now,
 			Message: "something of the VM may be left on the hypervisor; see the job for what"})
 	}
 	switch job.Kind {
@@ -158,6 +162,7 @@ func (t *turn) settleVM(job *hcp.Job) {
 	case hcp.JobCleanup:
 		if ok {
 			vm.ClearCondition("residue")
+			vm.ClearCondition("leftover")
 			t.release()
 		}
 	case hcp.JobRefresh:

@@ -121,3 +121,16 @@ func ignoreNotFound(err error) error {
 	}
 	return err
 }
+
+func TestAdmissionAsksAnIndexOfItsOwn(t *testing.T) {
+	// The question whether a provider id is taken read every VM of the cluster: the
+	// partial index was not used, and a create cost more with each VM there was.
+	s := open(t, filepath.Join(t.TempDir(), "hcp.db"), true)
+	for query, index := range sqlstore.AdmissionQueries() {
+		p := &planner{Snapshotter: s.Reads.DB, t: t}
+		p.explain(t.Context(), query, []any{"a", "b", "c"})
+		if plan := strings.Join(p.plans, "; "); !strings.Contains(plan, "USING COVERING INDEX "+index) && !strings.Contains(plan, "USING INDEX "+index) {
+			t.Errorf("%s\nis answered by: %s\nwant the index %s", query, plan, index)
+		}
+	}
+}

@@ -123,12 +123,27 @@ func (g *Group) checkKey(ctx context.Context, p *Prepared, _ *plan) (*persistenc
 		Err: hcp.Errorf(hcp.CodeConflict, "duplicate_key", "a command with this idempotency key was accepted already")}, nil
 }
 
+// What admission asks before a write. Each must be answered by an index of its
+// own: it is asked for every VM that is made.
+const (
+	clusterNameTaken = `select 1 from clusters where name = $1 and deleted = 0 and id <> $2`
+	vmNameTaken      = `select 1 from vms where project = $1 and name = $2 and holds_name = 1 and id <> $3`
+	// The engine takes the partial index only when the query repeats its condition.
+	refTaken = `select 1 from vms where cluster = $1 and ref_id = $2 and ref_id <> '' and id <> $3`
+)
+
+// AdmissionQueries maps each question to the index that must answer it, for the
+// engines' tests.
+func AdmissionQueries() map[string]string {
+	return map[string]string{vmNameTaken: "vms_name", refTaken: "vms_ref"}
+}
+
 // checkNames sees to what must be unique: the name of a live VM in its project,
 // a provider id in its cluster, the name of a cluster.
 func (g *Group) checkNames(ctx context.Context, p *Prepared, pl *plan) (*persistence.Refusal, error) {
 	h := &pl.head
 	if p.Cluster != nil && !p.cluster.Deleted && (!h.found || h.gone || h.name != p.cluster.Name) {
-		taken, err := g.exists(ctx, `select 1 from clusters where name = $1 and deleted = 0 and id <> $2`, p.cluster.Name, p.cluster.ID)
+		taken, err := g.exists(ctx, clusterNameTaken, p.cluster.Name, p.cluster.ID)
 		if taken || err != nil {
 			return nameTaken("another cluster has this name"), err
 		}
@@ -138,13 +153,13 @@ func (g *Group) checkNames(ctx context.Context, p *Prepared, pl *plan) (*persist
 	}
 	v := &p.vm
 	if v.HoldsName() && (!h.holdsName || h.name != v.Name) {
-		taken, err := g.exists(ctx, `select 1 from vms where project = $1 and name = $2 and holds_name = 1 and id <> $3`, v.Project, v.Name, v.ID)
+		taken, err := g.exists(ctx, vmNameTaken, v.Project, v.Name, v.ID)
 		if taken || err != nil {
 			return nameTaken("another VM of the project has this name"), err
 		}
 	}
 	if ref := refID(v); ref != "" && (h.refID != ref || h.cluster != string(v.Cluster)) {
-		taken, err := g.exists(ctx, `select 1 from vms where cluster = $1 and ref_id = $2 and ref_id <> '' and id <> $3`, v.Cluster, ref, v.ID)
+		taken, err := g.exists(ctx, refTaken, v.Cluster, ref, v.ID)
 		if err != nil {
 			return nil, err
 		}
