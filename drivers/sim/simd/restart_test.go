@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,14 +45,10 @@ func process(t *testing.T, data string) (r *raw, kill func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	dead := false
-	kill = func() {
-		if !dead {
-			dead = true
-			_ = cmd.Process.Kill() // SIGKILL
-			_ = cmd.Wait()
-		}
-	}
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill() // SIGKILL
+		_ = cmd.Wait()
+	})
 	t.Cleanup(kill)
 	url, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

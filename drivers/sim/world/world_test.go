@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +105,8 @@ func TestJournalAndSnapshotAreTheWorld(t *testing.T) {
 			mutating = append(mutating, op)
 		}
 	}
+	// Without machines most calls are refused, so more are made than anything else.
+	mutating = append(mutating, slices.Repeat([]simapi.Op{simapi.OpClone, simapi.OpPowerOn, simapi.OpAttach}, 4)...)
 	rapid.Check(t, func(t *rapid.T) {
 		w := New(Config{Hosts: []simapi.Host{{Name: "a", VCPUs: 9, MemoryMiB: 1000, DiskGiB: 9}, {Name: "b", VCPUs: 9, MemoryMiB: 1000, DiskGiB: 9}}})
 		r := &replica{t: t, w: Restore()}
@@ -116,7 +119,7 @@ func TestJournalAndSnapshotAreTheWorld(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.UnixMilli(1_000_000)
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+		for range rapid.IntRange(20, 80).Draw(t, "steps") {
 			w.At(now)
 			r.w.now = w.now
 			step(t, w, mutating)
@@ -127,6 +130,9 @@ func TestJournalAndSnapshotAreTheWorld(t *testing.T) {
 		want := dump(w)
 		if got := dump(r.w); got != want {
 			t.Fatalf("the journal gives\n%s\nthe world is\n%s", got, want)
+		}
+		if len(r.w.due) != len(w.due) {
+			t.Fatalf("by the journal %d tasks are due, in the world %d", len(r.w.due), len(w.due))
 		}
 		again := Restore()
 		if err := w.Snapshot(func(rec *Record) error {
@@ -273,5 +279,45 @@ func TestEndedTasksAreKeptForAWhile(t *testing.T) {
 	}
 	if len(w.tasks) != keptTasks || len(w.finished) != keptTasks {
 		t.Errorf("%d tasks are kept, want %d", len(w.tasks), keptTasks)
+	}
+}
+
+// A task that fails at its end must give its lock back in the journal too, or a
+// restart finds the machine locked for ever.
+func TestLockOfAFailedTaskIsGoneAfterARestart(t *testing.T) {
+	w := New(Config{})
+	w.At(time.UnixMilli(1))
+	w.Do(simapi.OpClone, []byte(`{"id":"1","name":"n","image":"debian-12","vcpus":1,"memory_mib":1,"disk_gib":1}`))
+	_ = w.SetFault(simapi.OpPowerOn, func(s *simapi.OpState) { s.Hang = &simapi.HangFault{Answer: true} })
+	w.Do(simapi.OpPowerOn, []byte(`{"id":"1"}`))
+	_, _ = w.OOB(simapi.OOBRequest{Verb: "start", VM: "1"})
+	again := Restore()
+	keep := func(r *Record) error {
+		b, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		var c Record
+		if err := json.Unmarshal(b, &c); err != nil {
+			return err
+		}
+		return again.Apply(&c)
+	}
+	w.Drain()
+	if err := w.Snapshot(keep); err != nil {
+		t.Fatal(err)
+	}
+	if again.machines["1"].Lock == nil {
+		t.Fatal("the machine is not locked while its task hangs")
+	}
+	ids := w.Release("")
+	if len(ids) != 1 || w.tasks[ids[0]].State != simapi.TaskFailed {
+		t.Fatalf("release gave %v, want one task that failed because the machine runs already", ids)
+	}
+	if err := keep(w.Drain()); err != nil {
+		t.Fatal(err)
+	}
+	if w.machines["1"].Lock != nil || again.machines["1"].Lock != nil {
+		t.Errorf("the lock is %v, after a restart %v; want none", w.machines["1"].Lock, again.machines["1"].Lock)
 	}
 }
