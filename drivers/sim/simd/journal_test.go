@@ -3,9 +3,11 @@ package simd
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,5 +110,37 @@ func TestLargeJournalIsCompacted(t *testing.T) {
 	put(t, j, w, 101)
 	if j.gen != 2 || j.size != 0 {
 		t.Errorf("after %d bytes the journal is generation %d with %d bytes", compactAt, j.gen, j.size)
+	}
+}
+
+// What could not be written must not be answered, now or later: the caller would
+// build on a world that the next start does not have.
+func TestNothingIsAnsweredOnceTheJournalFails(t *testing.T) {
+	s, err := NewServer(Config{Data: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hs := httptest.NewServer(s)
+	defer hs.Close()
+	post := func(path, body string) error {
+		res, err := hs.Client().Post(hs.URL+path, "application/json", strings.NewReader(body))
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		return err
+	}
+	if err := post("/control/boot", `{"ms":1}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.journal.file.Close(); err != nil { // as a full disk would
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/control/boot", "/control/list", "/api/login"} {
+		if post(path, `{}`) == nil {
+			t.Errorf("%s is answered although the world cannot be written", path)
+		}
+	}
+	if err := s.Close(); err == nil {
+		t.Error("close says nothing of the journal that could not be written")
 	}
 }
