@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/lotuscloud/hcp"
 	"github.com/lotuscloud/hcp/internal/ident"
 	"github.com/lotuscloud/hcp/persistence"
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, commitUntilKilled(path))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m) // a closed store leaves no goroutine
 }
 
 // commitUntilKilled prints the id of every acknowledged VM, from several
