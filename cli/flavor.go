@@ -13,7 +13,7 @@ func (a *app) flavorCommands() *cobra.Command {
 	return a.group("flavor", "Sizes of virtual machines", a.flavorList(),
 		getCommand(a, "flavor", "Show flavors", flavorListing, a.flavorNames, a.getFlavor,
 			example{"by name", "flavor get small"}, example{"as JSON", "flavor get small -o json"}),
-		a.flavorCreate(),
+		a.flavorCreate(), a.flavorUpdate(),
 		a.flavorRetire("retire", "Take no new virtual machine of flavors (operators)", true),
 		a.flavorRetire("activate", "Offer retired flavors again (operators)", false),
 		a.deleteCommand("flavor", "Delete flavors (operators); existing VMs keep their sizes", "Existing VMs keep their sizes.", a.flavorNames,
@@ -91,6 +91,31 @@ func (a *app) flavorCreate() *cobra.Command {
 		key := a.key(flag)
 		v, err := o.CreateFlavor(cmd.Context(), in, client.WithKey(key))
 		return changed(a, "flavor", in.Name, "create", key, flavorListing, v, err)
+	}
+	return cmd
+}
+
+// flavorUpdate changes what can change of a flavor: whether it is offered.
+func (a *app) flavorUpdate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "update FLAVOR", Short: "Offer a flavor, or no longer (operators)", Args: a.wantArgs(1, 1, "flavor"),
+		Long:              "Offer a flavor, or no longer. Its sizes never change; retire and activate are the same in one word.",
+		Example:           examples(example{"no longer", "flavor update tiny --retired"}, example{"again", "flavor update tiny --retired=false"}),
+		ValidArgsFunction: a.completeOne(a.flavorNames),
+	}
+	retired := cmd.Flags().Bool("retired", false, "take no new virtual machine")
+	flag := keyFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !a.given("retired") {
+			return usage("nothing_to_change", "nothing to change: give --retired or --retired=false")
+		}
+		o, err := a.ops()
+		if err != nil {
+			return err
+		}
+		key := a.key(flag)
+		v, err := o.UpdateFlavor(cmd.Context(), args[0], v1.UpdateFlavor{Retired: retired}, client.WithKey(key))
+		return changed(a, "flavor", args[0], "update", key, flavorListing, v, err)
 	}
 	return cmd
 }

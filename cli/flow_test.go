@@ -18,7 +18,7 @@ import (
 func TestCreateWaitsAndShowsTheMachine(t *testing.T) {
 	s := newStub(t)
 	got := newRun(t).against(s.url).hcpctl("vm", "create", "web-1", "--image", "debian-13", "--flavor", "small", "-l", "tier=web")
-	got.expect(t, 0, "web-1  running  192.0.2.17", "web-1: create: succeeded after 1.5s\n")
+	got.expect(t, 0, "web-1  running  192.0.2.17", "web-1: vm.create: succeeded after 1.5s\n")
 	for _, step := range []string{"web-1: prepare: succeeded\n", "web-1: work: succeeded\n"} {
 		got.expect(t, 0, "", step)
 	}

@@ -2,8 +2,9 @@ package cli
 
 import "iter"
 
-// maxPage is the largest page the API gives.
-const maxPage = 1000
+// maxPage is how much is asked for at once: half of what the API gives, so that
+// the first row is there soon.
+const maxPage = 500
 
 // pageSize asks for no more than is wanted.
 func pageSize(limit int) int {

@@ -112,7 +112,7 @@ func (p *plainProgress) update(j hcp.JobView) {
 		p.line(string(j.ID)+"/"+s.Name, fmt.Sprintf("%s: %s: %s", subject(j), s.Name, stepText(s)))
 	}
 	state := jobText(j, p.now())
-	p.line(string(j.ID), fmt.Sprintf("%s: %s: %s", subject(j), j.Kind.Word(), state))
+	p.line(string(j.ID), fmt.Sprintf("%s: %s: %s", subject(j), j.Kind, state))
 }
 
 func (p *plainProgress) line(key, text string) {
@@ -241,7 +241,7 @@ func (p *liveProgress) jobLine(j hcp.JobView) string {
 	if j.FinishedAt != nil {
 		end = *j.FinishedAt
 	}
-	parts := []string{subject(j), j.Kind.Word(), jobText(j, end)}
+	parts := []string{subject(j), string(j.Kind), jobText(j, end)}
 	if !j.State.Final() {
 		if s, ok := currentStep(j); ok {
 			parts = append(parts, s.Name+": "+stepText(s))

@@ -99,7 +99,7 @@ var commandArgs = map[string][]string{
 	"image list": {}, "image get": {"tiny"}, "image create": {"tiny", "--version", "1", "--sha256", "00"}, "image import": {"tiny", "--file", "doc.go", "--cluster", "lab"},
 	"image deprecate": {"tiny"}, "image retire": {"tiny"}, "image activate": {"tiny"}, "image delete": {"tiny", "--yes"},
 	"flavor list": {}, "flavor get": {"small"}, "flavor create": {"small", "--vcpus", "1", "--memory-mib", "512", "--disk-gib", "5"},
-	"flavor retire": {"small"}, "flavor activate": {"small"}, "flavor delete": {"small", "--yes"},
+	"flavor update": {"small", "--retired"}, "flavor retire": {"small"}, "flavor activate": {"small"}, "flavor delete": {"small", "--yes"},
 	"zone list": {}, "zone get": {"local"}, "zone create": {"local", "--region", "home", "--cluster", "lab"}, "zone delete": {"local", "--yes"},
 	"cluster list": {}, "cluster get": {"lab"}, "cluster register": {"lab", "--driver", "sim", "--endpoint", "http://127.0.0.1:1"}, "cluster probe": {"lab"},
 	"cluster maintenance": {"lab", "on"}, "cluster orphans": {"lab"}, "cluster delete": {"lab", "--yes"},
