@@ -170,7 +170,7 @@ func isAway(err error) bool {
 		return false
 	}
 	e := hcp.AsError(err)
-	return e.Code == hcp.CodeProviderTimeout || e.Code == hcp.CodeProviderUnavailable && e.Reason != "busy"
+	return e.Code == hcp.CodeProviderTimeout || e.Code == hcp.CodeProviderUnavailable && e.Reason != "busy" && e.Reason != "cancelled"
 }
 
 // Receive handles one message.
