@@ -106,7 +106,7 @@ func (c *catalogue) owner(ctx context.Context, n recordName) (string, error) {
 		return id, nil
 	}
 	var id string
-	err := c.g.q.QueryRow(ctx, `select id from records where kind = $1 and name = $2`, n.kind, n.name).Scan(&id)
+	err := c.g.q.QueryRow(ctx, `select id from records where kind = $1 and name = $2 and name <> ''`, n.kind, n.name).Scan(&id)
 	if err == ErrNoRows {
 		return "", nil
 	}
