@@ -178,9 +178,9 @@ func (r *Registry) Close(ctx context.Context) error {
 
 // crashed removes a panicked activation; the next one waits longer each time.
 func (r *Registry) crashed(id string, e *entry) {
-	r.panics.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.panics.Add(1)
 	b := r.broken[id]
 	if b == nil {
 		b = &breakage{}
