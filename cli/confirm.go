@@ -41,7 +41,10 @@ func (a *app) confirm(yes bool, verb string, names []string, noun, consequence s
 		fmt.Fprintln(a.io.Err, consequence)
 	}
 	fmt.Fprint(a.io.Err, "Type yes to go on: ")
-	line, _ := bufio.NewReader(a.io.In).ReadString('\n') // an end of input is a no
+	line, err := bufio.NewReader(a.io.In).ReadString('\n')
+	if isCancelled(err) {
+		return &failure{Code: codeInterrupted, Message: "interrupted at the question; nothing was done", Hint: "answer yes, or give --yes"}
+	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
 		return nil

@@ -158,11 +158,12 @@ func (a *app) watchVMs(ctx context.Context, selection client.ListVMs, limit int)
 	if err != nil {
 		return err
 	}
+	headless := a.global.noHeaders
 	show := func(kind string, v hcp.VMView) error {
 		if a.global.output == formatJSON || a.global.output == formatJSONLines {
 			return printLines(a, []watched{{kind, v}})
 		}
-		a.global.noHeaders = kind != "initial"
+		a.global.noHeaders = headless || kind != "initial"
 		return showOne(a, vmListing, v)
 	}
 	items, err := collect(p.AllVMs(ctx, selection), limit)

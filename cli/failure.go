@@ -90,7 +90,11 @@ func (f *failure) hint() string {
 
 // print writes the four lines: what failed, the code, what to do, where to look.
 func (f *failure) print(w io.Writer, paint bool) {
-	fmt.Fprintf(w, "%s %s\n", red.paint("Error:", paint), printable(f.Message))
+	label, c := "Error:", red
+	if f.Code == codeInterrupted { // the reader did it
+		label, c = "Stop: ", yellow
+	}
+	fmt.Fprintf(w, "%s %s\n", c.paint(label, paint), printable(f.Message))
 	for _, fe := range f.Fields {
 		fmt.Fprintf(w, "       %s: %s\n", printable(fe.Pointer), printable(fe.Detail))
 	}
@@ -116,7 +120,11 @@ func (f *failure) whereToLook() (parts []string) {
 		parts = append(parts, "request: "+f.Request)
 	}
 	if f.Job != "" {
-		parts = append(parts, "job: "+string(f.Job))
+		label := "job: "
+		if len(parts) == 0 {
+			label = "Job:   "
+		}
+		parts = append(parts, label+string(f.Job))
 	}
 	more := "hcpctl explain error " + string(f.Code)
 	if len(parts) == 0 {

@@ -33,6 +33,7 @@ type program struct {
 }
 
 func (p program) run(ctx context.Context, args []string) int {
+	p.io.In = interruptible{ctx, p.io.In}
 	a := newApp(p)
 	a.prescan(args)
 	root := a.root()

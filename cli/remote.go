@@ -132,6 +132,8 @@ func seconds(flag string, d time.Duration) (int, error) {
 func readLimited(r io.Reader, limit int64, what string) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
+	case isCancelled(err):
+		return nil, err
 	case err != nil:
 		return nil, usage("unreadable", "the %s cannot be read: %v", what, err)
 	case int64(len(b)) > limit:

@@ -87,7 +87,7 @@ func (a *app) follow(ctx context.Context, w *waitFlags, show progress, job hcp.J
 				return j, nil
 			}
 		case ctx.Err() != nil:
-			return last, a.detached(job)
+			return last, a.detached(job, last)
 		case errors.Is(context.Cause(timed), errWaitTimedOut):
 			return last, a.waitTimedOut(job, last, a.clock.Now().Sub(started))
 		case !isPassing(err):
@@ -123,9 +123,9 @@ func (a *app) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (a *app) detached(job hcp.JobID) *failure {
+func (a *app) detached(job hcp.JobID, last hcp.JobView) *failure {
 	try := a.commandLine("job", "wait", string(job))
-	return &failure{Code: codeInterrupted, Message: "the job goes on: " + try, Job: job, Try: try}
+	return &failure{Code: codeInterrupted, Message: "the job goes on: " + try, Job: job, Trace: last.TraceID, Try: try}
 }
 
 func (a *app) waitTimedOut(job hcp.JobID, last hcp.JobView, waited time.Duration) *failure {
