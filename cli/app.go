@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lotuscloud/hcp"
 	"github.com/lotuscloud/hcp/internal/clock"
 )
 
@@ -25,6 +26,7 @@ type app struct {
 	// known is filled by the first call of target.
 	known *target
 	args  []string // as typed
+	path  []string // words of the command that runs, without hcpctl
 	// sim is --sim; simURL what was chosen.
 	sim, simURL string
 }
@@ -85,15 +87,14 @@ func (a *app) addGlobalFlags(f *pflag.FlagSet) {
 
 // prepare checks what is common to all commands, before one runs.
 func (a *app) prepare(cmd *cobra.Command) error {
-	a.flagSet = cmd.Flags()
+	a.flagSet, a.path = cmd.Flags(), strings.Fields(cmd.CommandPath())[1:]
 	if a.global.output == "" {
 		a.global.output = formatTable
 	}
 	if !slices.Contains(formats, a.global.output) {
 		wrong := a.global.output
 		a.global.output = formatTable
-		return usage("unknown_output", "there is no output form %q; the forms are %s", wrong, strings.Join(formats, ", ")).
-			withTry(a.commandLine("help"))
+		return usage("unknown_output", "there is no output form %q; the forms are %s", wrong, strings.Join(formats, ", "))
 	}
 	switch a.global.color {
 	case "auto", "always", "never":
@@ -113,6 +114,9 @@ func (a *app) finish(ctx context.Context, err error) int {
 		return 0
 	}
 	f := a.explainFailure(ctx, err)
+	if f.Try == "" && f.Hint == "" && !f.answered && f.Code == hcp.CodeInvalidRequest {
+		f.Try = a.commandLine(append(slices.Clone(a.path), "--help")...)
+	}
 	if a.global.output == formatJSON || a.global.output == formatJSONLines {
 		f.printJSON(a.io.Err, a.warnings)
 		return f.exitCode()

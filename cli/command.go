@@ -69,7 +69,8 @@ func suggestWord(word string, candidates []string) string {
 // flagError answers what the flag parser did not understand.
 func (a *app) flagError(cmd *cobra.Command, err error) error {
 	a.flagSet = cmd.Flags()
-	f := usage("invalid_flag", "%s: %s", cmd.CommandPath(), err.Error())
+	text, _, _ := strings.Cut(err.Error(), ": strconv.") // the parser's own words say nothing to a person
+	f := usage("invalid_flag", "%s: %s", cmd.CommandPath(), text)
 	path := strings.Fields(cmd.CommandPath())[1:]
 	f.Try = a.commandLine(append(path, "--help")...)
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {

@@ -123,7 +123,7 @@ func (a *app) configPath() (string, error) {
 func (a *app) loadConfig() (*configFile, error) {
 	path, err := a.configPath()
 	if err != nil {
-		return nil, err
+		return &configFile{}, nil // without a home there is no configuration; keeping one says so
 	}
 	b, err := os.ReadFile(path)
 	switch {

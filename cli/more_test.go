@@ -263,3 +263,30 @@ func (s *syncedBuffer) String() string {
 	defer s.mu.Unlock()
 	return s.b.String()
 }
+
+func TestWithoutAHome(t *testing.T) {
+	s := newStub(t)
+	r := newRun(t).against(s.url)
+	delete(r.env, envConfig)
+	delete(r.env, "HOME")
+	r.hcpctl("vm", "list").expect(t, 0, "", "There are no VMs here.")
+	r.hcpctl("context", "add", "a").expect(t, hcp.ExitUsage, "", "set HCP_CONFIG")
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for line, says := range map[string]string{
+		"vm list extra": `takes no argument, but there is "extra"`, "vm list --limit x": `invalid argument "x" for "--limit" flag`,
+		"vm list --limit -1": "--limit is 0 (all) or more", "vm wait x --timeout -1s": "--timeout must be more than 0", "vm list -o bogus": "there is no output form",
+		"help nope": `no command "nope"`, "completion nope": "the shells are", "vm start": "needs the VM", "vm list -l x": "--label takes key=value",
+		"vm start a --progress loud": "--progress is auto", "vm start a --wait-timeout 0s": "--wait-timeout must be more than 0",
+		"vm stop a --force --timeout 5s --yes": "--timeout makes no sense", "vm stop a --timeout 1500ms": "whole number of seconds", "vm list --color pink": "--color is auto",
+		"cluster maintenance a maybe": "maintenance is on or off", "quota get team x": "there is no quota scope", "quota get org": "the subject is missing",
+		"quota set org x": "no limit is given", "quota set org x --vms many": "a limit is a whole number", "query v1/x": "begins with one /",
+	} {
+		r := newRun(t).against("http://127.0.0.1:1")
+		got := r.hcpctl(strings.Fields(line)...).expect(t, hcp.ExitUsage, "", says)
+		if !strings.Contains(got.err, "\nTry:   hcpctl ") || strings.Contains(got.err, "strconv") {
+			t.Errorf("%s: %s", line, got.err)
+		}
+	}
+}

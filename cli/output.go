@@ -146,7 +146,8 @@ func printNames[T any](a *app, l listing[T], items []T) error {
 // write sends the result to stdout; a reader that went away (head, less) is no failure.
 func (a *app) write(b []byte) error {
 	if _, err := a.io.Out.Write(b); err != nil && !isBrokenPipe(err) {
-		return &failure{Code: "INTERNAL_ERROR", Reason: "stdout", Message: fmt.Sprintf("the result could not be written: %v", err), Cause: err}
+		return &failure{Code: "INTERNAL_ERROR", Reason: "stdout", Message: fmt.Sprintf("the result could not be written: %v", err),
+			Hint: "what was asked for may be done all the same: look before doing it again", Cause: err}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (a *app) root() *cobra.Command {
 		Example: examples(
 			example{"a machine, and wait until it runs", "vm create web-1 --image tiny --flavor small --ssh-key ~/.ssh/id_ed25519.pub"},
 			example{"what is there", "vm list -o wide"}),
-		SilenceUsage: true, SilenceErrors: true,
+		SilenceUsage: true, SilenceErrors: true, Version: Version(),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -37,6 +37,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(a.flagError)
 	root.SetUsageTemplate(usageTemplate)
+	root.SetVersionTemplate("{{.Version}}\n")
 	a.addGlobalFlags(root.PersistentFlags())
 	a.completeGlobalFlags(root)
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Machines:"}, &cobra.Group{ID: "offer", Title: "What is on offer, and who may:"},
