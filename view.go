@@ -161,7 +161,7 @@ func (k Known) power() (Power, *LastSeen) {
 	if k.Observed != nil && k.Observed.At.After(k.VM.PowerAt) && !k.Observed.Missing {
 		last = LastSeen{Power: k.Observed.Power, At: k.Observed.At}
 	}
-	if k.VM.Ref == nil && last.At.IsZero() {
+	if k.VM.Ref == nil && last.At.IsZero() || k.VM.Lifecycle == LifecycleDeleted {
 		return k.VM.Power, nil
 	}
 	if !k.Reachable() {

@@ -55,7 +55,7 @@ func (s *Server) opsListVMs(c *call) (answer, error) {
 }
 
 func (s *Server) opsGetVM(c *call) (answer, error) {
-	k, err := c.theVM()
+	k, err := c.anyVM()
 	if err != nil {
 		return answer{}, err
 	}

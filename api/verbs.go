@@ -15,7 +15,7 @@ import (
 // verb is the handler of a command on one VM that has no options.
 func verb(v hcp.Verb) func(*Server, *call) (answer, error) {
 	return func(s *Server, c *call) (answer, error) {
-		k, err := c.theVM()
+		k, err := c.anyVM()
 		if err != nil {
 			return answer{}, err
 		}
@@ -46,7 +46,7 @@ func (s *Server) stopVM(c *call) (answer, error) {
 	if stop.Timeout == 0 {
 		stop.Timeout = defaultStopTimeout
 	}
-	k, err := c.theVM()
+	k, err := c.anyVM()
 	if err != nil {
 		return answer{}, err
 	}
@@ -58,7 +58,7 @@ func (s *Server) updateVM(c *call) (answer, error) {
 	if err := c.decode(&in); err != nil {
 		return answer{}, err
 	}
-	k, err := c.theVM()
+	k, err := c.anyVM()
 	if err != nil {
 		return answer{}, err
 	}

@@ -14,8 +14,18 @@ import (
 	"github.com/lotuscloud/hcp/persistence"
 )
 
-// theVM resolves {vm}: id, name or LRN within the project.
+// theVM resolves {vm}: id, name or LRN within the project. A VM whose deletion is
+// done is not there any more; only its history and its jobs are.
 func (c *call) theVM() (hcp.Known, error) {
+	k, err := c.anyVM()
+	if err == nil && k.VM.Lifecycle == hcp.LifecycleDeleted {
+		return hcp.Known{}, hcp.NotFound("VM")
+	}
+	return k, err
+}
+
+// anyVM is theVM with those that are deleted.
+func (c *call) anyVM() (hcp.Known, error) {
 	ref, err := c.paramRef("vm", "vm")
 	if err != nil {
 		return hcp.Known{}, err
@@ -163,7 +173,7 @@ func (s *Server) explainVM(c *call) (answer, error) {
 }
 
 func (s *Server) vmHistory(c *call) (answer, error) {
-	k, err := c.theVM()
+	k, err := c.anyVM()
 	if err != nil {
 		return answer{}, err
 	}
