@@ -1,16 +1,20 @@
 package api
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"github.com/lotuscloud/hcp"
 )
@@ -76,9 +80,9 @@ func (c *call) bytes(limit int) ([]byte, error) {
 	if length > limit {
 		return nil, tooLarge()
 	}
-	stream := c.http.Context().RequestBodyStream()
+	stream := c.bodyStream()
 	if stream == nil {
-		return append([]byte(nil), c.http.Request().Body()...), nil
+		return nil, nil
 	}
 	buf := make([]byte, 0, max(length, 0)+1)
 	for {
@@ -98,20 +102,73 @@ func (c *call) bytes(limit int) ([]byte, error) {
 	}
 }
 
-// maxDrain is how much of an unread body is read away so that the connection
-// can go on, and so that the client gets to read the answer.
-const maxDrain = 4 << 20
+// bodyStream is the request's body, or nil. It remembers its end: reading a
+// chunked body of fasthttp once more behind it waits for the next request.
+func (c *call) bodyStream() io.Reader {
+	if c.stream == nil {
+		r := c.http.Context().RequestBodyStream()
+		if r == nil {
+			return nil
+		}
+		c.stream = &endingReader{r: r}
+	}
+	return c.stream
+}
 
-// dropBody leaves nothing of the body for the next request of the connection.
+type endingReader struct {
+	r   io.Reader
+	end error
+}
+
+func (e *endingReader) Read(p []byte) (int, error) {
+	if e.end != nil {
+		return 0, e.end
+	}
+	n, err := e.r.Read(p)
+	e.end = err
+	return n, err
+}
+
+// maxDrain is how much of an unread body is read away so that the connection
+// can go on.
+const maxDrain = 1 << 20
+
+// dropBody leaves nothing of the body for the next request of the connection. A
+// large rest ends the connection, after the answer: a connection that is closed
+// with unread bytes is reset, and the client never reads why it was refused.
 func (c *call) dropBody() {
-	stream := c.http.Context().RequestBodyStream()
+	stream := c.bodyStream()
 	if stream == nil {
 		return
 	}
-	if n, err := io.Copy(io.Discard, io.LimitReader(stream, maxDrain)); err != nil || n == maxDrain {
-		c.http.Response().SetConnectionClose()
+	if c.http.Request().Header.ContentLength() <= maxDrain {
+		if n, err := io.Copy(io.Discard, io.LimitReader(stream, maxDrain)); err == nil && n < maxDrain {
+			return
+		}
+	} else if c.stream.end == io.EOF {
+		return
 	}
+	resp := fasthttp.AcquireResponse()
+	c.http.Response().CopyTo(resp)
+	resp.SetConnectionClose()
+	until := c.now().Add(lingerTime)
+	// fasthttp closes at once what it has answered with Connection: close; so the
+	// answer is written here.
+	c.http.Context().HijackSetNoResponse(true)
+	c.http.Context().Hijack(func(conn net.Conn) {
+		defer fasthttp.ReleaseResponse(resp)
+		w := bufio.NewWriter(conn)
+		if conn.SetDeadline(until) == nil && resp.Write(w) == nil && w.Flush() == nil {
+			_, _ = io.CopyN(io.Discard, conn, maxLinger)
+		}
+	})
 }
+
+// A refused upload is read away this long, at most.
+const (
+	lingerTime = 5 * time.Second
+	maxLinger  = 256 << 20
+)
 
 // decode fills v from the validated body.
 func (c *call) decode(v any) error {

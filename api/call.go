@@ -37,6 +37,7 @@ type call struct {
 	query  url.Values
 	body   any    // decoded JSON as it was validated; nil without one
 	raw    []byte // the bytes of it
+	stream *endingReader
 	key    *hcp.IdempotencyKey
 
 	target  string // LRN of what the call is about, once known

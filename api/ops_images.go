@@ -177,7 +177,7 @@ func (s *Server) upload(c *call, i hcp.Image, cl hcp.Cluster) (string, error) {
 	if size <= 0 {
 		return "", hcp.Errorf(hcp.CodeInvalidRequest, "no_length", "an upload needs a Content-Length")
 	}
-	stream := c.http.Context().RequestBodyStream()
+	stream := c.bodyStream()
 	if stream == nil {
 		return "", hcp.Errorf(hcp.CodeInvalidRequest, "no_body", "the upload has no content")
 	}
