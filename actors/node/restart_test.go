@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lotuscloud/hcp"
+	"github.com/lotuscloud/hcp/drivers/fault"
 	"github.com/lotuscloud/hcp/drivers/sim/simapi"
 )
 
@@ -123,4 +124,25 @@ func TestAnActorLearnsWhatHappenedBehindItsBack(t *testing.T) {
 		t.Fatalf("start: %s", stepsOf(job))
 	}
 	b.balanced()
+}
+
+func TestTwoMachinesWithOneMarkerAreTouchedByNobody(t *testing.T) {
+	// Somebody copied a machine, marker and all: an undo that finds two does not guess
+	// which is whose; it names what is left and a person decides.
+	t.Parallel()
+	b := newBundle(t)
+	b.faults.Set(fault.Rule{Op: "Start", When: fault.Before, Err: refusedByProvider})
+	b.must(b.sim.Delay(context.Background(), "clone", 50*time.Millisecond))
+	v := b.newVM("web")
+	if _, err := b.sim.OOB(context.Background(), simapi.OOBRequest{Verb: "create", Name: "copy", Marker: string(v.ID)}); err != nil {
+		t.Fatal(err)
+	}
+	a := b.do(hcp.Command{Verb: hcp.VerbCreate, VM: v.ID, Create: &hcp.CreateVM{VM: v, Claim: v.Flavor.Sizes(), Start: true}})
+	job := b.final(a.Job)
+	if job.State != hcp.JobNeedsAttention || len(job.Residue) == 0 {
+		t.Fatalf("%s; residue %v", stepsOf(job), job.Residue)
+	}
+	if n := len(b.machines()); n != 2 {
+		t.Errorf("%d machines, want both untouched", n)
+	}
 }

@@ -147,10 +147,12 @@ func remove(ctx context.Context, in saga.Input) saga.Result {
 		// record, so that the sweep knows such a late machine for residue.
 		return saga.Finish("").With(saga.Change{Gone: true}).With(saga.Change{CreateIntent: &late})
 	}
-	for _, ref := range refs {
-		if res := removeOne(ctx, in, ref); res.Outcome != saga.Done {
-			return res
-		}
+	if len(refs) > 1 {
+		// One of them may be somebody's copy, marker and all. A person decides.
+		return saga.Result{Outcome: saga.Failed, NoRetry: true, Err: duplicate(len(refs))}
+	}
+	if res := removeOne(ctx, in, refs[0]); res.Outcome != saga.Done {
+		return res
 	}
 	return saga.Repeat(0) // look once more: only absence ends it
 }

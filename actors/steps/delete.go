@@ -22,6 +22,8 @@ func deleteMachine(ctx context.Context, in saga.Input) saga.Result {
 			return saga.Fail(err)
 		case len(refs) == 0:
 			return saga.Finish(drivers.NoteAlreadyAbsent).With(saga.Change{Gone: true})
+		case len(refs) > 1:
+			return saga.Result{Outcome: saga.Failed, NoRetry: true, Err: duplicate(len(refs))}
 		}
 		ref = &refs[0]
 		if res := removeOne(ctx, in, *ref); res.Outcome != saga.Done {

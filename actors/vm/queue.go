@@ -23,7 +23,9 @@ func (t *turn) enqueue(kind hcp.JobKind, params hcp.JobParams) *hcp.Job {
 	t.st.Jobs = append(t.st.Jobs, job)
 	t.dirty[job.ID] = true
 	queued := &t.st.Jobs[len(t.st.Jobs)-1]
-	t.event(hcp.EventJobQueued, queued, hcp.EventData{})
+	if len(t.st.Jobs) > 1 { // alone it starts in the same commit, and job.started tells
+		t.event(hcp.EventJobQueued, queued, hcp.EventData{})
+	}
 	return queued
 }
 

@@ -130,9 +130,9 @@ func (t *turn) advanceUndo(job *hcp.Job, run Run, r saga.StepResult) Decision {
 			t.st.Running = &next
 			return Decision{State: t.st, Run: &next}
 		}
-		t.undoFailed(job, hcp.Errorf(hcp.CodeProviderTimeout, "undo_deadline", "the undo did not end before its deadline"))
+		t.undoFailed(job, hcp.Errorf(hcp.CodeProviderTimeout, "undo_deadline", "the undo did not end before its deadline"), true)
 	case saga.Failed:
-		t.undoFailed(job, r.Err)
+		t.undoFailed(job, r.Err, r.NoRetry)
 	case saga.Done:
 		step.State, step.FinishedAt, step.Task = hcp.StepUndone, t.now, nil
 		t.dirty[job.ID] = true
@@ -156,13 +156,13 @@ func (t *turn) undoNext(job *hcp.Job) {
 
 // undoFailed tries again later, a bounded number of times; then the job ends
 // needing a person, and names what is left.
-func (t *turn) undoFailed(job *hcp.Job, e *hcp.Error) {
+func (t *turn) undoFailed(job *hcp.Job, e *hcp.Error, isOver bool) {
 	step := job.Current()
 	t.dirty[job.ID] = true
 	step.Error = e.Fault()
 	job.Cause = causeOf(e)
 	pause := max(t.pauseBefore(step.UndoTries), e.RetryAfter)
-	if step.UndoTries < t.Policy.UndoTries && t.now.Add(pause).Before(job.UndoDeadline) {
+	if !isOver && step.UndoTries < t.Policy.UndoTries && t.now.Add(pause).Before(job.UndoDeadline) {
 		job.State, job.NextAttemptAt = hcp.JobWaiting, t.now.Add(pause)
 		t.wakeAt = job.NextAttemptAt
 		t.trail(job, "undo of %s failed with %s; the next attempt is in %s", step.Name, e.Code, pause.Round(time.Millisecond))
