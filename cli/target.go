@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/lotuscloud/hcp"
 )
@@ -184,8 +183,6 @@ func (a *app) inProject() (target, error) {
 type claims struct {
 	Subject string    `json:"sub"`
 	Scope   hcp.Scope `json:"hcp_scope"`
-	Issuer  string    `json:"iss"`
-	Expires int64     `json:"exp"`
 }
 
 func (t target) claims() (c claims, ok bool) {
@@ -199,13 +196,6 @@ func (t target) claims() (c claims, ok bool) {
 
 // isOps reports whether the token claims ops scope.
 func (t target) isOps() bool { c, ok := t.claims(); return ok && c.Scope == hcp.ScopeOps }
-
-func (c claims) expiry() time.Time {
-	if c.Expires == 0 {
-		return time.Time{}
-	}
-	return time.Unix(c.Expires, 0).UTC()
-}
 
 // projectOf is the project a reference is looked up in: an LRN names its own,
 // unless --project says otherwise.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -103,7 +104,7 @@ func (f *listVMFlags) selection() (client.ListVMs, error) {
 }
 
 func unknownState(word string) *failure {
-	states, _ := stateWords(nil, "")
+	states := strings.Split(joinWords(hcp.States()), ", ")
 	f := usage("unknown_state", "there is no state %q", word)
 	if near := suggestWord(word, states); near != "" {
 		f.Message += "; did you mean " + near + "?"
