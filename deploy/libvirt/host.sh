@@ -139,7 +139,6 @@ start() { # start NAME [DIR]
   local name=$1 dir pid outer
   dir=${2:-$(dir_of "$name")}
   mkdir -p "$HCP_HOSTS" "$dir" && dir=$(cd "$dir" && pwd)
-  [ ${#dir} -le 80 ] || die "$dir is too long: a socket path has at most 107 characters" "give a shorter folder"
   exec 9>"$dir/lock"
   flock -w $READY_WITHIN 9 || die "another start of $name holds $dir/lock"
   echo "$dir" >"$HCP_HOSTS/$name.dir"
@@ -165,6 +164,7 @@ start() { # start NAME [DIR]
     stop "$name"
     die "libvirtd of $name does not answer within $READY_WITHIN s" "see $dir/log/libvirtd.log"
   fi
+  link_when_deep "$name"
   uri "$name"
 }
 
@@ -172,16 +172,34 @@ answers() { # answers NAME DIR: libvirtd answers and the network is up
   inside "$2" timeout 10 virsh -q -c qemu:///system net-list --name | grep -qx default
 }
 
-uri() { echo "qemu+unix:///system?socket=$(dir_of "$1")/run/libvirt-sock"; }
+# uri NAME: a socket path has at most 107 bytes, so that a deep DIR is reached by a
+# short link.
+uri() {
+  local dir
+  dir=$(short_link "$1")
+  [ -L "$dir" ] || dir=$(dir_of "$1")
+  echo "qemu+unix:///system?socket=$dir/run/libvirt-sock"
+}
+short_link() { local dir; dir=$(dir_of "$1"); echo "/run/hcp-libvirt/$1-$(printf '%s' "$dir" | sha256sum | cut -c1-8)"; }
+link_when_deep() {
+  local dir link
+  dir=$(dir_of "$1") link=$(short_link "$1")
+  [ $((${#dir} + 17)) -gt 107 ] || return 0
+  mkdir -p "${link%/*}"
+  ln -sfn "$dir" "$link"
+}
 
-stop() { # stop NAME: the first process takes all others of its namespaces with it
+# stop NAME: the first process takes all others of its namespaces with it. One whose
+# start was cut short is known by its command line alone.
+stop() {
   local dir pid
   dir=$(dir_of "$1")
-  if pid=$(first_process "$dir"); then
+  for pid in $(first_process "$dir" || true) $(pgrep -f "host.sh __enter $1 $dir\$" || true); do
     kill -9 "$pid" 2>/dev/null || true
     await 20 gone test ! -e "/proc/$pid" || die "the processes of $1 do not end"
-  fi
-  rm -rf "$dir/first" "$dir/entered" "$dir"/run/* "$HCP_HOSTS/$1.dir"
+  done
+  rm -rf "$(short_link "$1")" "$dir/first" "$dir/entered" "$dir"/run/* "$HCP_HOSTS/$1.dir"
+  rmdir /run/hcp-libvirt 2>/dev/null || true
 }
 
 restart() {
