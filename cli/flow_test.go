@@ -104,6 +104,8 @@ func TestInterruptDetachesAndCancelsNothing(t *testing.T) {
 	cancel()
 	got := <-done
 	got.expect(t, hcp.ExitInterrupted, "", "the job goes on: hcpctl job wait job_")
+	s.mu.Lock() // the server may still be at the look that was cut
+	defer s.mu.Unlock()
 	for _, line := range s.log {
 		if strings.Contains(line, "cancel") {
 			t.Errorf("it cancelled: %s", line)
