@@ -190,5 +190,6 @@ func (p *plane) startSim() (url string, err error) {
 	}
 	h := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = h.Serve(ln) }()
+	p.closers = append(p.closers, server.Close, h.Close)
 	return "http://" + ln.Addr().String(), nil
 }

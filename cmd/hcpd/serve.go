@@ -51,6 +51,7 @@ type plane struct {
 	api     *api.Server
 
 	apiURL, adminURL string
+	closers          []func() error // what first run started
 }
 
 // stopWithin is how long a graceful stop may take.
@@ -136,7 +137,11 @@ func (p *plane) stop(admin *admin) error {
 	admin.setReady(false)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
-	return errors.Join(p.api.Shutdown(ctx), p.node.Stop(ctx), p.members.Leave(ctx))
+	err := errors.Join(p.api.Shutdown(ctx), p.node.Stop(ctx), p.members.Leave(ctx))
+	for _, end := range p.closers {
+		err = errors.Join(err, end())
+	}
+	return err
 }
 
 func listen(address, setting string) (net.Listener, error) {
