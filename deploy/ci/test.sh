@@ -28,7 +28,7 @@ trap 'exit 143' TERM
 
 say "building"
 build_bin
-export HCP_BIN="$PWD/bin" HCP_REQUIRE_LIBVIRT=1
+export HCPTEST_BIN="$PWD/bin"
 
 mapfile -t all < <(go list ./...)
 select_pkgs() { printf '%s\n' "${all[@]}" | grep "$@" || true; }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,7 +20,7 @@ func hcpctl(t *testing.T, w *harness.World, args ...string) (code int, stdout, s
 	dir, err := harness.Bin()
 	ok(t, err)
 	cmd := exec.Command(filepath.Join(dir, "hcpctl"), args...)
-	cmd.Env = append(os.Environ(), "HCP_SERVER="+w.Ready.URL, "HCP_TOKEN="+w.Ready.Token, "HCP_PROJECT="+w.Ready.Project,
+	cmd.Env = append(harness.CleanEnv(), "HCP_SERVER="+w.Ready.URL, "HCP_TOKEN="+w.Ready.Token, "HCP_PROJECT="+w.Ready.Project,
 		"HCP_CONFIG="+filepath.Join(w.Dir, "hcpctl.yaml"))
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut

@@ -108,7 +108,7 @@ func TestA02_SameKeyAfterFailureReturnsTheFailedJob(t *testing.T) {
 		t.Fatalf("the same key after a failure: %s", again)
 	}
 	ok(t, w.Sim.Clear(t.Context()))
-	c := harness.Accepted(t, w.P.Post("/vms", "another key", harness.VMSpec("web-2")))
+	c := harness.Accepted(t, w.P.Post("/vms", "another-key", harness.VMSpec("web-2")))
 	if c.ResourceID == a.ResourceID {
 		t.Fatal("a new key returned the old VM")
 	}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -100,7 +99,7 @@ func TestC09_EveryDeadlineIsSetByDefault(t *testing.T) {
 	dir, err := harness.Bin()
 	ok(t, err)
 	cmd := exec.Command(filepath.Join(dir, "hcpd"), "config", "print")
-	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir())
+	cmd.Env = append(harness.CleanEnv(), "XDG_DATA_HOME="+t.TempDir())
 	out, err := cmd.Output()
 	ok(t, err)
 	for _, key := range []string{"step_timeout", "job_timeout", "undo_timeout", "call_timeout"} {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,11 +23,11 @@ type builder struct {
 
 var built builder
 
-// Bin is the folder with hcpd and hcpctl: HCP_BIN, else built once for this test
+// Bin is the folder with hcpd and hcpctl: HCPTEST_BIN, else built once for this test
 // process. Call Main from TestMain so that the folder goes away.
 func Bin() (string, error) {
 	built.once.Do(func() {
-		if dir := os.Getenv("HCP_BIN"); dir != "" {
+		if dir := os.Getenv("HCPTEST_BIN"); dir != "" {
 			built.dir = dir
 			return
 		}
@@ -45,7 +46,7 @@ func Bin() (string, error) {
 // Main runs the tests and removes what Bin built.
 func Main(m *testing.M) int {
 	code := m.Run()
-	if built.dir != "" && os.Getenv("HCP_BIN") == "" {
+	if built.dir != "" && os.Getenv("HCPTEST_BIN") == "" {
 		_ = os.RemoveAll(built.dir)
 	}
 	return code
@@ -65,7 +66,7 @@ func spawn(env []string, name string, args ...string) (*process, error) {
 	}
 	p := &process{cmd: exec.Command(filepath.Join(dir, name), args...), output: &output{}, ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(CleanEnv(), env...)
 	// The child dies with the test process, so that an aborted run leaves nothing.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -73,6 +74,12 @@ func spawn(env []string, name string, args ...string) (*process, error) {
 	}
 	go func() { _ = p.cmd.Wait(); close(p.ended) }()
 	return p, nil
+}
+
+// CleanEnv is the environment without configuration of HCP: a test does not depend
+// on what the caller's shell has set.
+func CleanEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "HCP_") })
 }
 
 // kill is SIGKILL: the process learns nothing of it.
@@ -107,19 +114,24 @@ func (p *process) hasEnded() bool {
 // awaitFile returns the content of a file that the process writes once it serves.
 func (p *process) awaitFile(path string) ([]byte, error) {
 	var content []byte
+	ended := false
 	why := Poll(60*time.Second, func() string {
+		ended = p.hasEnded()
 		b, err := os.ReadFile(path)
 		if err == nil && len(bytes.TrimSpace(b)) > 0 {
 			content = b
 			return ""
 		}
-		if p.hasEnded() {
-			return "ended"
+		if ended {
+			return ""
 		}
-		return "not there"
+		return "it runs, but is not ready"
 	})
+	if ended && content == nil {
+		why = "it ended"
+	}
 	if why != "" {
-		return nil, fmt.Errorf("%s did not become ready (%s):\n%s", filepath.Base(p.cmd.Path), why, p.output.tail(40))
+		return nil, fmt.Errorf("%s did not become ready: %s:\n%s", filepath.Base(p.cmd.Path), why, p.output.tail(40))
 	}
 	return content, nil
 }

@@ -128,8 +128,8 @@ func (w *World) Stop() bool { return w.hcpd.stop() }
 // Log is what the present hcpd has said.
 func (w *World) Log() string { return w.hcpd.output.String() }
 
-// Context of the test.
-func (w *World) Context() context.Context { return w.T.Context() }
+// Context outlives the test's own, which ends before the sums are checked.
+func (w *World) Context() context.Context { return context.WithoutCancel(w.T.Context()) }
 
 func (w *World) finish() {
 	if w.hcpd == nil {

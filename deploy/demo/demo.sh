@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# make demo: one real virtual machine, made by HCP on this machine. A second run
+# reuses what is there and takes seconds. make demo-clean removes it all.
+#
+#   DEMO_LISTEN, DEMO_ADMIN_LISTEN   other addresses than 127.0.0.1:8080 and :8081
+. "$(dirname "$0")/lib.sh"
+
+prepare() {
+  need_go
+  mapfile -t wanted < <(packages deploy/libvirt/packages.txt deploy/guest/packages.txt)
+  apt_install "${wanted[@]}"
+  mkdir -p "$D"
+  say "building hcpd and hcpctl"
+  build_bin
+  say "the guest image (built once, from Debian packages)"
+  IMAGE_FILE=$(deploy/guest/build.sh)
+}
+
+# libvirt: the system's libvirtd when this user can reach it, else a private one
+# in namespaces of its own, which ends without a trace.
+libvirt() {
+  if ! is_private && timeout 10 virsh -q -c qemu:///system uri >/dev/null 2>&1; then
+    LIBVIRT=qemu:///system
+    say "libvirt: the one of this system, $LIBVIRT"
+    return
+  fi
+  need_root "a private libvirt host"
+  LIBVIRT=$(as_root env HCP_HOSTS="$HCP_HOSTS" deploy/libvirt/host.sh start demo)
+  : >"$D/private"
+  say "libvirt: a private one in its own namespaces, as no system libvirtd answers"
+}
+
+hcpd() {
+  if daemon >/dev/null && [ "$(cat "$D/libvirt" 2>/dev/null)" = "$LIBVIRT" ]; then
+    say "hcpd runs already: $(ready url)"
+    return
+  fi
+  local address pid
+  for address in "$LISTEN" "$ADMIN_LISTEN"; do
+    ! (exec 3<>"/dev/tcp/${address%:*}/${address##*:}") 2>/dev/null ||
+      die "another process listens on $address" "end it, or choose other addresses: DEMO_LISTEN=127.0.0.1:18080 DEMO_ADMIN_LISTEN=127.0.0.1:18081 make demo"
+  done
+  rm -f "$D/ready.json"
+  setsid bin/hcpd --dev --libvirt "$LIBVIRT" --data "$D/data" --listen "$LISTEN" --admin-listen "$ADMIN_LISTEN" \
+    --ready-file "$D/ready.json" --log.format text </dev/null >>"$D/hcpd.log" 2>&1 &
+  pid=$!
+  echo "$pid" >"$D/hcpd.pid"
+  echo "$LIBVIRT" >"$D/libvirt"
+  local until=$((SECONDS + 60))
+  until [ -s "$D/ready.json" ]; do
+    kill -0 "$pid" 2>/dev/null || { tail -n 5 "$D/hcpd.log" >&2; die "hcpd ended at once" "see $D/hcpd.log"; }
+    [ $SECONDS -lt $until ] || die "hcpd is not ready after 60 s" "see $D/hcpd.log"
+    sleep 0.1
+  done
+  say "hcpd serves at $(ready url)"
+}
+
+# image: the guest's bytes on the libvirt cluster. Its name carries the sum once
+# another guest is there under the plain one.
+image() {
+  local sum have
+  sum=$(sha256sum "$IMAGE_FILE" | cut -d' ' -f1)
+  IMAGE=guest
+  have=$(operator image get "$IMAGE" -o json 2>/dev/null | field sha256 || true)
+  if [ -n "$have" ] && [ "$have" != "$sum" ]; then
+    IMAGE=guest-${sum:0:8}
+    have=$(operator image get "$IMAGE" -o json 2>/dev/null | field sha256 || true)
+  fi
+  [ -n "$have" ] || show operator image create "$IMAGE" --version 1 --file "$IMAGE_FILE"
+  operator image get "$IMAGE" -o json | tr -d ' \n' | grep -q '"artefacts":{"' ||
+    show operator image import "$IMAGE" --cluster local-libvirt --file "$IMAGE_FILE"
+}
+
+# show COMMAND...: prints what a person would type, then does it.
+show() {
+  local who=$1; shift
+  printf '\n\033[1m$ hcpctl %s\033[0m%s\n' "$*" "$([ "$who" = operator ] && echo '    # as operator')"
+  "$who" "$@"
+}
+
+machine() {
+  local state
+  state=$(tenant vm get "$VM" -o json 2>/dev/null | field state || true)
+  case $state in
+  '') show tenant vm create "$VM" --image "$IMAGE" --flavor tiny --zone libvirt ;;
+  running) ;;
+  stopped) show tenant vm start "$VM" ;;
+  *) show tenant vm wait "$VM" --for state=running --timeout 3m ;;
+  esac
+  ID=$(tenant vm get "$VM" -o json | field id)
+  JOB=$(tenant job list --vm "$VM" --limit 1 -o name | head -n1)
+  JOB=${JOB##*/}
+  show tenant job get "$JOB"
+  show tenant vm wait "$VM" --for address --timeout 5m
+  show tenant vm get "$VM" -o wide
+}
+
+proof() {
+  local uuid=${ID#vm_} log until greeting=''
+  uuid=${uuid:0:8}-${uuid:8:4}-${uuid:12:4}-${uuid:16:4}-${uuid:20}
+  log=$(virsh_host dumpxml "$uuid" | sed -n "s/^.*<log file='\([^']*\)'.*$/\1/p" | head -n1)
+  until=$((SECONDS + 120))
+  while [ -z "$greeting" ] && [ $SECONDS -lt $until ]; do
+    greeting=$(on_host cat "$log" 2>/dev/null | tr -d '\r' | grep -a '^Hello from' | tail -n1 || true)
+    [ -n "$greeting" ] || sleep 0.5
+  done
+  [ -n "$greeting" ] || die "the guest did not greet on its serial console within two minutes" "see $log"
+  printf '\nThe guest says on its serial console:\n  %s\n' "$greeting"
+  printf '\nlibvirt agrees: virsh dominfo %s\n' "$uuid"
+  virsh_host dominfo "$uuid" | sed -n '/^\(Name\|UUID\|State\|CPU(s)\|Max memory\):/s/^/  /p'
+  virsh_host domstate "$uuid" | grep -q running || die "libvirt does not say that the machine runs" "tail $D/hcpd.log"
+}
+
+farewell() {
+  cat <<TEXT
+
+$VM runs. To look further, paste these:
+  export HCP_SERVER=$(ready url) HCP_PROJECT=$(ready project) PATH=\$PWD/bin:\$PATH
+  export HCP_TOKEN=\$(sed -n 's/^ *"token": "\(.*\)",/\1/p' .cache/demo/ready.json)
+  hcpctl vm list
+  hcpctl vm describe $VM
+  hcpctl event watch            # in a second terminal, then:
+  hcpctl vm reboot $VM
+  hcpctl vm stop $VM && hcpctl vm start $VM
+The log of hcpd is .cache/demo/hcpd.log; make demo-clean removes everything.
+TEXT
+}
+
+prepare
+libvirt
+hcpd
+image
+machine
+proof
+farewell
