@@ -68,15 +68,9 @@ func (s *Server) streamEvents(c *call) (answer, error) {
 		return answer{}, err
 	}
 	st.mayGo = s.permission(c)
-	if s.isDraining() {
-		return answer{}, hcp.Errorf(hcp.CodeUnavailable, "draining", "the server is about to stop")
+	if err := s.openStream(); err != nil {
+		return answer{}, err
 	}
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		return answer{}, hcp.Errorf(hcp.CodeUnavailable, "too_many_streams", "the server has no stream left").WithRetryAfter(5 * time.Second)
-	}
-	s.streams.Add(1)
 	remaining := c.identity.ExpiresAt.Sub(c.now())
 	response := c.http.Context()
 	return answer{status: http.StatusOK, stream: func() error {
@@ -86,8 +80,7 @@ func (s *Server) streamEvents(c *call) (answer, error) {
 		h.Set("X-Accel-Buffering", "no")
 		h.SetConnectionClose() // nothing comes after a stream
 		response.SetBodyStreamWriter(func(w *bufio.Writer) {
-			defer s.streams.Done()
-			defer func() { <-s.slots }()
+			defer s.closeStream()
 			st.run(w, remaining)
 		})
 		return nil

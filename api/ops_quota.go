@@ -144,6 +144,14 @@ func (s *Server) createBinding(c *call) (answer, error) {
 		}
 		b.Org = o.ID
 	}
+	if role.Scope == hcp.ScopeOps {
+		for _, action := range role.Actions() {
+			if !c.grants.Allow(auth.Action(action)) {
+				return answer{}, hcp.Errorf(hcp.CodeForbidden, "escalation", "nobody can give a role that may do more than the giver's own roles").
+					WithHint("ask somebody who has the role")
+			}
+		}
+	}
 	rec, err := auth.BindingRecord(b)
 	if err != nil {
 		return answer{}, err

@@ -82,6 +82,22 @@ func TestH06_NobodyWithoutABindingReachesAnything(t *testing.T) {
 	}
 }
 
+// A cloud operator who may bind roles must not become infra-admin by it.
+func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+	w := newWorld(t)
+	w.bind("carl", auth.CloudOperator, "", "")
+	carl := w.issue("carl", hcp.ScopeOps)
+	for role, want := range map[string]int{auth.InfraAdmin: 403, auth.BreakGlass: 403, auth.CloudOperator: 201, auth.SecurityAuditor: 201} {
+		r := w.do("POST", "/v1/ops/role-bindings", carl, map[string]any{"subject": "friend", "role": role})
+		if r.status != want || want == 403 && r.problem(t).Reason != "escalation" {
+			t.Errorf("%s answered %d: %s", role, r.status, r.body)
+		}
+	}
+	if r := w.do("POST", "/v1/ops/role-bindings", w.ops, map[string]any{"subject": "friend", "role": auth.BreakGlass}); r.status != 201 {
+		t.Errorf("who has it all answered %d: %s", r.status, r.body)
+	}
+}
+
 func TestCallersHaveARate(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) { d.Limits.Rate, d.Limits.Burst = 1, 3 })
 	var last reply

@@ -33,7 +33,7 @@ type Server struct {
 	flavors  *table[hcp.Flavor]
 
 	draining chan struct{} // closed when the server stops: whoever waits comes back
-	drain    sync.Once
+	mu       sync.Mutex    // orders a stream's begin with the drain
 	streams  sync.WaitGroup
 	slots    chan struct{} // one per open stream
 	silent   silent
@@ -107,7 +107,11 @@ func (s *Server) Listen(ln net.Listener) error { return s.app.Listener(ln) }
 // Shutdown ends event streams and waits first, then lets running calls finish
 // until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.drain.Do(func() { close(s.draining) })
+	s.mu.Lock()
+	if !s.isDraining() {
+		close(s.draining)
+	}
+	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		s.streams.Wait()
@@ -122,6 +126,27 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// openStream counts a stream in, or refuses it; each needs one closeStream.
+func (s *Server) openStream() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isDraining() {
+		return hcp.Errorf(hcp.CodeUnavailable, "draining", "the server is about to stop")
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		return hcp.Errorf(hcp.CodeUnavailable, "too_many_streams", "the server has no stream left").WithRetryAfter(5 * time.Second)
+	}
+	s.streams.Add(1)
+	return nil
+}
+
+func (s *Server) closeStream() {
+	<-s.slots
+	s.streams.Done()
 }
 
 func (s *Server) isDraining() bool {
