@@ -152,3 +152,32 @@ func TestWhatIsKeptOfARequestStaysAsItWas(t *testing.T) {
 		}
 	}
 }
+
+func TestA04_TwoGatewaysOneKeyOneVM(t *testing.T) {
+	w := newWorld(t)
+	second := w.secondGateway()
+	for round := range 100 {
+		key := fmt.Sprint("round-", round)
+		var pair [2]reply
+		var all sync.WaitGroup
+		for i, url := range []string{w.url, second} {
+			all.Go(func() {
+				pair[i] = w.at(url).do("POST", "/v1/projects/demo/vms", w.token, w.vmBody(key), "Idempotency-Key", key)
+			})
+		}
+		all.Wait()
+		if pair[0].status != 202 || pair[1].status != 202 || string(pair[0].body) != string(pair[1].body) {
+			t.Fatalf("round %d answered %d and %d: %s %s", round, pair[0].status, pair[1].status, pair[0].body, pair[1].body)
+		}
+		for _, r := range pair {
+			if n := len(w.auditOf(r)); n != 1 {
+				t.Errorf("round %d: a call left %d audit rows", round, n)
+			}
+		}
+	}
+	vms, err := w.store.ListVMs(context.Background(), persistence.VMFilter{Project: w.project.ID, Page: persistence.Page{Limit: 1000}})
+	must(t, err)
+	if len(vms) != 100 {
+		t.Errorf("%d VMs", len(vms))
+	}
+}

@@ -32,6 +32,7 @@ type world struct {
 	owner  *owner
 	wakes  *wakes
 	images *images
+	deps   api.Deps
 	server *api.Server
 	issuer *auth.Issuer
 	clock  *shifted
@@ -69,20 +70,41 @@ func newWorld(t testing.TB, opts ...option) *world {
 		o(&deps)
 	}
 	w.seed(ctx)
-	w.server, err = api.New(ctx, deps)
+	w.deps = deps
+	w.server, w.url = w.serve()
+	return w
+}
+
+// serve starts a server of the world's parts; it ends with the test.
+func (w *world) serve() (*api.Server, string) {
+	t := w.t
+	t.Helper()
+	server, err := api.New(context.Background(), w.deps)
 	must(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	w.url = "http://" + ln.Addr().String()
 	served := make(chan error, 1)
-	go func() { served <- w.server.Listen(ln) }()
+	go func() { served <- server.Listen(ln) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		must(t, w.server.Shutdown(ctx))
+		must(t, server.Shutdown(ctx))
 		must(t, <-served)
 	})
-	return w
+	return server, "http://" + ln.Addr().String()
+}
+
+// secondGateway is another server on the same store.
+func (w *world) secondGateway() string {
+	_, url := w.serve()
+	return url
+}
+
+// at is the same world through another gateway.
+func (w *world) at(url string) *world {
+	other := *w
+	other.url = url
+	return &other
 }
 
 // seed writes the catalogue as an operator would have.
