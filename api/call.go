@@ -57,8 +57,6 @@ type answer struct {
 
 func ok(body any) (answer, error) { return answer{status: 200, body: body}, nil }
 
-func created(body any) (answer, error) { return answer{status: 201, body: body}, nil }
-
 func (c *call) now() time.Time { return c.s.Clock.Now() }
 
 // hcpCall is who called, for commands and audit rows.

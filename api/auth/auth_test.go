@@ -291,7 +291,12 @@ func TestBindingsAreCachedForTwoSecondsAtMost(t *testing.T) {
 		}
 		return g.In(hcp.Project{ID: "p", Org: "o"}).Allow(auth.VMList)
 	}
-	if !has() || !has() || rec.reads != 1 {
+	for range 3 {
+		if !has() {
+			t.Fatal("a binding does not count")
+		}
+	}
+	if rec.reads != 1 {
 		t.Fatalf("%d reads", rec.reads)
 	}
 	rec.rows = nil
