@@ -20,6 +20,7 @@ func (w *World) CheckSums() {
 	w.checkJobs()
 	w.checkQuota()
 	w.checkMachines()
+	w.checkDomains()
 	w.checkAudit()
 	w.checkLeaks()
 }
@@ -190,6 +191,9 @@ func (w *World) checkLeaks() {
 	status, err := w.Sim.Status(w.Context())
 	if err != nil {
 		w.T.Fatal(err)
+	}
+	if w.opt.Libvirt != nil {
+		words = append(words, "qemu+", "libvirt-sock", "/var/lib/libvirt")
 	}
 	for _, h := range status.Hosts {
 		words = append(words, `"`+h.Name+`"`, h.Name+".")

@@ -15,10 +15,7 @@ import (
 // Options of a World.
 type Options struct {
 	Env     map[string]string // more configuration, by environment
-	Libvirt string            // endpoint of a libvirt to register as well
-	// Tolerate names what a test leaves broken on purpose; CheckSums then leaves that
-	// sum alone. Empty for nearly all tests.
-	SkipSums bool
+	Libvirt *Host             // a real hypervisor to register as well, as zone libvirt
 }
 
 // Ready is what hcpd writes once it serves.
@@ -90,8 +87,8 @@ func (w *World) TryRestart() error {
 	}
 	args := []string{"--dev", "--data", filepath.Join(w.Dir, "data"), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--ready-file", ready, "--sim", w.simURL}
-	if w.opt.Libvirt != "" {
-		args = append(args, "--libvirt", w.opt.Libvirt)
+	if w.opt.Libvirt != nil {
+		args = append(args, "--libvirt", w.opt.Libvirt.URI)
 	}
 	env := []string{"HCP_LOG__LEVEL=debug", "HCP_LOG__FORMAT=json", "HCP_PROVIDER__PROBE_INTERVAL=1s", "HCP_PROVIDER__INVENTORY_INTERVAL=1s",
 		"HCP_ACTORS__SCAN=1s", "HCP_API__RATE=100000", "HCP_API__BURST=100000"}
@@ -135,7 +132,7 @@ func (w *World) finish() {
 	if w.hcpd == nil {
 		return
 	}
-	if !w.T.Failed() && !w.opt.SkipSums {
+	if !w.T.Failed() {
 		w.CheckSums()
 	}
 	if !w.hcpd.hasEnded() && !w.hcpd.stop() {
