@@ -22,6 +22,7 @@ import (
 	"github.com/lotuscloud/hcp/api/auth"
 	"github.com/lotuscloud/hcp/cluster"
 	"github.com/lotuscloud/hcp/drivers"
+	"github.com/lotuscloud/hcp/drivers/libvirt"
 	"github.com/lotuscloud/hcp/drivers/sim"
 	"github.com/lotuscloud/hcp/internal/clock"
 	"github.com/lotuscloud/hcp/internal/config"
@@ -196,7 +197,7 @@ func (p *plane) startNode(ctx context.Context) (err error) {
 	clusters.InventoryInterval, clusters.Concurrency = p.cfg.InventoryInterval, p.cfg.Concurrency
 	p.node, err = node.Start(ctx, node.Deps{
 		Store: p.store, Sealer: p.sealer, Bus: p.bus, Wakes: p.wakes, Members: p.members,
-		Openers: drivers.Openers{"sim": sim.Open},
+		Openers: drivers.Openers{"sim": sim.Open, "libvirt": libvirt.Open},
 		Clock:   p.clock, IDs: p.ids, Jitter: jitter, Log: p.log, Metrics: p.metrics,
 		Jobs: jobs, Cluster: clusters, Idle: p.cfg.ActorIdle, Scan: p.cfg.ActorScan,
 	})
