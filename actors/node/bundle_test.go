@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +38,6 @@ type bundle struct {
 	ids    ident.Source
 	jobs   vm.Policy
 
-	mu     sync.Mutex
 	bus    *transport.Embedded
 	node   *Node
 	router *cluster.Router
