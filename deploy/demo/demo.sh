@@ -4,16 +4,19 @@
 #
 #   DEMO_LISTEN, DEMO_ADMIN_LISTEN   other addresses than 127.0.0.1:8080 and :8081
 . "$(dirname "$0")/lib.sh"
+trap 'rc=$?; [ $rc = 0 ] || printf "The demo ended early. The log of hcpd is %s; to start over: make demo-clean && make demo\n" "${D#"$PWD"/}/hcpd.log" >&2' EXIT
 
 prepare() {
+  [ "$(uname -m)" = x86_64 ] || die "the demo's guest is for x86_64, this machine is $(uname -m)"
   need_go
   mapfile -t wanted < <(packages deploy/libvirt/packages.txt deploy/guest/packages.txt)
   apt_install "${wanted[@]}"
   mkdir -p "$D"
+  chmod 711 "$D" # hcpd's log and the ready file have tokens; QEMU may have to pass
   say "building hcpd and hcpctl"
   build_bin
   say "the guest image (built once, from Debian packages)"
-  IMAGE_FILE=$(deploy/guest/build.sh)
+  IMAGE_FILE=$(deploy/guest/build.sh) || die "the guest image could not be built" "the reason is above; then: make demo"
 }
 
 # libvirt: the system's libvirtd when this user can reach it, else a private one
@@ -21,34 +24,38 @@ prepare() {
 libvirt() {
   if ! is_private && timeout 10 virsh -q -c qemu:///system uri >/dev/null 2>&1; then
     LIBVIRT=qemu:///system
+    [ -e "$D/libvirt" ] || ! virsh_host pool-info hcp >/dev/null 2>&1 || : >"$D/pool-was-there"
     say "libvirt: the one of this system, $LIBVIRT"
     return
   fi
   need_root "a private libvirt host"
-  LIBVIRT=$(as_root env HCP_HOSTS="$HCP_HOSTS" deploy/libvirt/host.sh start demo)
   : >"$D/private"
+  LIBVIRT=$(host start demo) || die "the private libvirt host did not start" "see $HCP_HOSTS/demo/log/libvirtd.log; then: make demo-clean"
   say "libvirt: a private one in its own namespaces, as no system libvirtd answers"
 }
 
+# hcpd is started again when it was built anew since; its data stay.
 hcpd() {
-  if daemon >/dev/null && [ "$(cat "$D/libvirt" 2>/dev/null)" = "$LIBVIRT" ]; then
+  if alive && [ "$(cat "$D/libvirt" 2>/dev/null)" = "$LIBVIRT" ] &&
+    [ "$(stat -Lc %i "/proc/$(daemon)/exe")" = "$(stat -c %i bin/hcpd)" ]; then
     say "hcpd runs already: $(ready url)"
     return
   fi
-  local address pid
-  for address in "$LISTEN" "$ADMIN_LISTEN"; do
-    ! (exec 3<>"/dev/tcp/${address%:*}/${address##*:}") 2>/dev/null ||
-      die "another process listens on $address" "end it, or choose other addresses: DEMO_LISTEN=127.0.0.1:18080 DEMO_ADMIN_LISTEN=127.0.0.1:18081 make demo"
-  done
-  rm -f "$D/ready.json"
+  stop_hcpd
+  say "starting hcpd on $LISTEN"
+  local pid until=$((SECONDS + 60))
+  (umask 077 && : >"$D/hcpd.log")
   setsid bin/hcpd --dev --libvirt "$LIBVIRT" --data "$D/data" --listen "$LISTEN" --admin-listen "$ADMIN_LISTEN" \
     --ready-file "$D/ready.json" --log.format text </dev/null >>"$D/hcpd.log" 2>&1 &
   pid=$!
   echo "$pid" >"$D/hcpd.pid"
   echo "$LIBVIRT" >"$D/libvirt"
-  local until=$((SECONDS + 60))
   until [ -s "$D/ready.json" ]; do
-    kill -0 "$pid" 2>/dev/null || { tail -n 5 "$D/hcpd.log" >&2; die "hcpd ended at once" "see $D/hcpd.log"; }
+    kill -0 "$pid" 2>/dev/null || {
+      rm -f "$D/hcpd.pid"
+      grep -E '^(hcpd:|Try:|Cause:|panic)' "$D/hcpd.log" >&2 || tail -n 5 "$D/hcpd.log" >&2
+      die "hcpd did not start, see above" "if a port is taken: end its process, or DEMO_LISTEN=127.0.0.1:18080 DEMO_ADMIN_LISTEN=127.0.0.1:18081 make demo"
+    }
     [ $SECONDS -lt $until ] || die "hcpd is not ready after 60 s" "see $D/hcpd.log"
     sleep 0.1
   done
@@ -60,14 +67,15 @@ hcpd() {
 image() {
   local sum have
   sum=$(sha256sum "$IMAGE_FILE" | cut -d' ' -f1)
-  IMAGE=guest
+  IMAGE=tiny-linux
   have=$(operator image get "$IMAGE" -o json 2>/dev/null | field sha256 || true)
   if [ -n "$have" ] && [ "$have" != "$sum" ]; then
-    IMAGE=guest-${sum:0:8}
+    IMAGE=tiny-linux-${sum:0:8}
     have=$(operator image get "$IMAGE" -o json 2>/dev/null | field sha256 || true)
   fi
   [ -n "$have" ] || show operator image create "$IMAGE" --version 1 --file "$IMAGE_FILE"
-  operator image get "$IMAGE" -o json | tr -d ' \n' | grep -q '"artefacts":{"' ||
+  # an image is offered in the zones of the clusters that have its bytes
+  operator image get "$IMAGE" -o json | grep -q '"libvirt"' ||
     show operator image import "$IMAGE" --cluster local-libvirt --file "$IMAGE_FILE"
 }
 
@@ -82,7 +90,7 @@ machine() {
   local state
   state=$(tenant vm get "$VM" -o json 2>/dev/null | field state || true)
   case $state in
-  '') show tenant vm create "$VM" --image "$IMAGE" --flavor tiny --zone libvirt ;;
+  '') show tenant vm create "$VM" --image "$IMAGE" --flavor tiny --zone libvirt --wait-timeout 5m ;;
   running) ;;
   stopped) show tenant vm start "$VM" ;;
   *) show tenant vm wait "$VM" --for state=running --timeout 3m ;;
@@ -90,7 +98,7 @@ machine() {
   ID=$(tenant vm get "$VM" -o json | field id)
   JOB=$(tenant job list --vm "$VM" --limit 1 -o name | head -n1)
   JOB=${JOB##*/}
-  show tenant job get "$JOB"
+  show tenant job describe "$JOB"
   show tenant vm wait "$VM" --for address --timeout 5m
   show tenant vm get "$VM" -o wide
 }
@@ -114,7 +122,7 @@ proof() {
 farewell() {
   cat <<TEXT
 
-$VM runs. To look further, paste these:
+$VM runs, made by HCP in $SECONDS s. To look further, paste these:
   export HCP_SERVER=$(ready url) HCP_PROJECT=$(ready project) PATH=\$PWD/bin:\$PATH
   export HCP_TOKEN=\$(sed -n 's/^ *"token": "\(.*\)",/\1/p' .cache/demo/ready.json)
   hcpctl vm list
