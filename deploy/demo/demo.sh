@@ -4,19 +4,24 @@
 #
 #   DEMO_LISTEN, DEMO_ADMIN_LISTEN   other addresses than 127.0.0.1:8080 and :8081
 . "$(dirname "$0")/lib.sh"
-trap 'rc=$?; [ $rc = 0 ] || printf "The demo ended early. The log of hcpd is %s; to start over: make demo-clean && make demo\n" "${D#"$PWD"/}/hcpd.log" >&2' EXIT
+building=
+trap 'rc=$?; [ -z "$building" ] || kill "$building" 2>/dev/null || true; [ $rc = 0 ] || printf "The demo ended early. The log of hcpd is %s; to start over: make demo-clean && make demo\n" "${D#"$PWD"/}/hcpd.log" >&2' EXIT
 
 prepare() {
   [ "$(uname -m)" = x86_64 ] || die "the demo's guest is for x86_64, this machine is $(uname -m)"
   need_go
-  mapfile -t wanted < <(packages deploy/libvirt/packages.txt deploy/guest/packages.txt)
-  apt_install "${wanted[@]}"
+  need_root "make demo"
   mkdir -p "$D"
   chmod 711 "$D" # hcpd's log and the ready file have tokens; QEMU may have to pass
   say "building hcpd and hcpctl"
-  build_bin
+  build_bin >"$D/build.log" 2>&1 & # beside the next steps, which wait for the network
+  building=$!
+  mapfile -t wanted < <(packages deploy/libvirt/packages.txt deploy/guest/packages.txt)
+  apt_install "${wanted[@]}"
   say "the guest image (built once, from Debian packages)"
   IMAGE_FILE=$(deploy/guest/build.sh) || die "the guest image could not be built" "the reason is above; then: make demo"
+  wait "$building" || { tail -n 15 "$D/build.log" >&2; die "hcpd and hcpctl do not build" "see above, or: make build"; }
+  building=
 }
 
 # libvirt: the system's libvirtd when this user can reach it, else a private one
@@ -122,7 +127,7 @@ proof() {
 farewell() {
   cat <<TEXT
 
-$VM runs, made by HCP in $SECONDS s. To look further, paste these:
+$VM runs; make demo took $SECONDS s. To look further, paste these:
   export HCP_SERVER=$(ready url) HCP_PROJECT=$(ready project) PATH=\$PWD/bin:\$PATH
   export HCP_TOKEN=\$(sed -n 's/^ *"token": "\(.*\)",/\1/p' .cache/demo/ready.json)
   hcpctl vm list
