@@ -9,16 +9,21 @@ need_go
 need_root "make test"
 
 race='^github.com/lotuscloud/hcp/(actors|cluster|persistence|transport|api|drivers/sim)(/|$)'
-rooted='^github.com/lotuscloud/hcp/(drivers/libvirt|tests)(/|$)'
+rooted='^github.com/lotuscloud/hcp/(drivers/libvirt|tests/e2e|tests/chaos)(/|$)'
 
 mapfile -t wanted < <(packages deploy/*/packages.txt)
 apt_install "${wanted[@]}"
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/hcp-test.XXXXXX")
+# Everything temporary is below one folder, so that an aborted run can be undone:
+# private libvirt hosts are known there by NAME.dir.
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/hcp.XXXX")
+export TMPDIR=$scratch
 cleanup() {
-  local rc=$?
+  local rc=$? known
   trap - EXIT INT TERM
-  [ ! -x deploy/libvirt/host.sh ] || as_root env HCP_HOSTS="$scratch/hosts" deploy/libvirt/host.sh stop-all >/dev/null 2>&1 || true
+  while read -r known; do
+    as_root env HCP_HOSTS="${known%/*}" deploy/libvirt/host.sh stop "$(basename "$known" .dir)" >/dev/null 2>&1 || true
+  done < <(as_root find "$scratch" -maxdepth 6 -name '*.dir' -type f 2>/dev/null)
   as_root rm -rf --one-file-system "$scratch" || true
   exit "$rc"
 }
@@ -29,6 +34,8 @@ trap 'exit 143' TERM
 say "building"
 build_bin
 export HCPTEST_BIN="$PWD/bin"
+say "the guest image"
+deploy/guest/build.sh >/dev/null
 
 mapfile -t all < <(go list ./...)
 select_pkgs() { printf '%s\n' "${all[@]}" | grep "$@" || true; }
@@ -43,14 +50,16 @@ lane() { # lane TITLE PACKAGES... -- FLAGS...
   shift
   [ ${#pkgs[@]} -gt 0 ] || return 0
   say "$title: ${#pkgs[@]} packages"
-  go test "$@" "${pkgs[@]}" || failed=1
+  "${run[@]}" go test "$@" "${pkgs[@]}" || failed=1
   say "$title: $((SECONDS - start)) s"
 }
 
+run=(env)
 root_exec=()
 [ "$(id -u)" = 0 ] || root_exec=(-exec 'sudo -E')
 lane 'plain tests' "${plain_pkgs[@]}" -- -p 2 -timeout 10m
 lane 'race detector' "${race_pkgs[@]}" -- -race -p 2 -timeout 15m
+run=(env HCP_REQUIRE_LIBVIRT=1)
 lane 'whole system and real libvirt' "${rooted_pkgs[@]}" -- -p 1 -count 1 -timeout 20m "${root_exec[@]}"
 
 [ "$failed" = 0 ] || die "some tests failed" "see the FAIL lines above; one package again: go test ./path/to/package"
