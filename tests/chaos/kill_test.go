@@ -37,6 +37,8 @@ type victim struct {
 	name  string
 	id    hcp.VMID
 	bound time.Duration // for a job, restart included
+
+	inside int // kills that hit a job between its acceptance and its end
 }
 
 // A kill between any two instructions of create, stop, start or delete: after the
@@ -53,16 +55,21 @@ func TestKillsOnSim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kills := 0
-	for i := 0; kills < 50; i++ {
+	kills, inside := 0, 0
+	for i := 0; kills < 52; i++ { // 13 lives of four verbs
 		v := &victim{w: w, name: fmt.Sprintf("web-%d", i), bound: 60 * time.Second,
 			zone: harness.With("zone", "local"), image: harness.With("image", "tiny")}
-		kills += v.life(t, random, 250*time.Millisecond)
+		v.life(t, random, 200*time.Millisecond)
+		kills, inside = kills+4, inside+v.inside
+	}
+	t.Logf("%d kills, %d of them between the acceptance and the end of a job", kills, inside)
+	if inside == 0 {
+		t.Fatal("no kill hit a job: the moments are wrong")
 	}
 }
 
 // life kills hcpd once in each of the four verbs.
-func (v *victim) life(t *testing.T, random *rand.Rand, span time.Duration) (kills int) {
+func (v *victim) life(t *testing.T, random *rand.Rand, span time.Duration) {
 	t.Helper()
 	for _, verb := range []string{"create", "stop", "start", "delete"} {
 		offset := time.Duration(random.Int64N(int64(span)))
@@ -71,6 +78,7 @@ func (v *victim) life(t *testing.T, random *rand.Rand, span time.Duration) (kill
 		go func() { cut <- v.call(verb) }()
 		harness.Pause(offset)
 		v.w.Kill()
+		killed := time.Now()
 		before := <-cut
 		v.w.Restart()
 		again := v.call(verb)
@@ -78,7 +86,9 @@ func (v *victim) life(t *testing.T, random *rand.Rand, span time.Duration) (kill
 			// Accepted means stored: the job is there, and the same call is that job.
 			first, second := harness.Accepted(t, before), again
 			v.id = first.ResourceID
-			v.ends(t, what, first.JobID)
+			if j := v.ends(t, what, first.JobID); j.FinishedAt.After(killed) {
+				v.inside++
+			}
 			if verb == "create" {
 				if r := harness.Accepted(t, second); r.JobID != first.JobID || r.ResourceID != first.ResourceID {
 					t.Fatalf("%s: the same key gave job %s, then %s", what, first.JobID, r.JobID)
@@ -91,9 +101,7 @@ func (v *victim) life(t *testing.T, random *rand.Rand, span time.Duration) (kill
 			v.ends(t, what, a.JobID)
 		}
 		v.rests(t, what, verb, again)
-		kills++
 	}
-	return kills
 }
 
 func (v *victim) call(verb string) harness.Response {
@@ -109,12 +117,13 @@ func (v *victim) call(verb string) harness.Response {
 	return v.w.P.Post("/vms/"+string(v.id)+"/"+verb, key, nil)
 }
 
-func (v *victim) ends(t *testing.T, what string, id hcp.JobID) {
+func (v *victim) ends(t *testing.T, what string, id hcp.JobID) hcp.JobView {
 	t.Helper()
 	j, why := v.w.P.TryEnds(id, v.bound)
 	if why != "" || j.State != hcp.JobSucceeded {
 		t.Fatalf("%s: %s %s", what, why, harness.DescribeJob(j))
 	}
+	return j
 }
 
 // rests: the VM is where the verb leaves it. A repeated call may find that the
