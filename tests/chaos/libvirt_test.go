@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ func TestKillsOnLibvirt(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed(t), 2))
 	w := harness.Start(t, harness.Options{Libvirt: host})
 	w.ImportImage("guest", hcp.FirmwareBIOS, content)
+	images := host.Volumes(t)
 	for _, name := range []string{"web-1", "web-2"} {
 		v := &victim{w: w, name: name, bound: 120 * time.Second, zone: harness.With("zone", "libvirt"), image: harness.With("image", "guest")}
 		v.life(t, random, 3*time.Second)
@@ -24,7 +26,7 @@ func TestKillsOnLibvirt(t *testing.T) {
 	if domains, err := host.Domains(); err != nil || len(domains) > 0 {
 		t.Fatalf("domains are left: %v %v", domains, err)
 	}
-	for _, volume := range host.Volumes(t) {
-		t.Logf("left in the pool: %s", volume)
+	if left := host.Volumes(t); !slices.Equal(left, images) {
+		t.Fatalf("the pool holds %v, want the images %v", left, images)
 	}
 }
