@@ -259,8 +259,8 @@ func (d *Driver) build(ctx context.Context, h *host, w works) error {
 	if err != nil {
 		return fail(err, opDefine)
 	}
-	const validate = 1
-	_, err = call(ctx, h, func(lv *golibvirt.Libvirt) (golibvirt.Domain, error) { return lv.DomainDefineXMLFlags(xml, validate) })
+	// without VALIDATE: libvirtd would load its whole schema for each define
+	_, err = call(ctx, h, func(lv *golibvirt.Libvirt) (golibvirt.Domain, error) { return lv.DomainDefineXMLFlags(xml, 0) })
 	if isCode(err, codeOperationFailed) { // says "exists" among much else: look, do not read
 		uuid, _ := parseUUID(w.uuid)
 		there, again := d.standing(ctx, h, uuid, w.spec)

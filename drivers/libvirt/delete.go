@@ -145,9 +145,6 @@ func (d *Driver) usedByOthers(ctx context.Context, h *host, pool golibvirt.Stora
 		return false, err
 	}
 	for _, dom := range doms {
-		if formatUUID(dom.UUID) == vm.UUID() {
-			continue
-		}
 		f, err := d.factsOf(ctx, h, dom, fresh)
 		if isCode(err, codeNoDomain) {
 			continue

@@ -105,7 +105,9 @@ func devices(b blueprint, uefi bool) *libvirtxml.DomainDeviceList {
 	if b.seed != "" {
 		cd := &libvirtxml.DomainDiskTarget{Dev: "hda", Bus: "ide"}
 		if uefi || strings.Contains(b.opts.machineBIOS, "q35") {
-			cd = &libvirtxml.DomainDiskTarget{Dev: "sda", Bus: "sata"}
+			// not SATA: the kernels of cloud images leave out its driver
+			cd = &libvirtxml.DomainDiskTarget{Dev: "sda", Bus: "scsi"}
+			list.Controllers = append(list.Controllers, libvirtxml.DomainController{Type: "scsi", Model: "virtio-scsi"})
 		}
 		list.Disks = append(list.Disks, libvirtxml.DomainDisk{
 			Device:   "cdrom",

@@ -22,7 +22,9 @@ type host struct {
 	pools   poolLocks
 	mu      sync.Mutex
 	pending map[golibvirt.UUID]reservation // prepared here, not yet defined
-	kind    string                         // domain type, "" until asked
+
+	asking chan struct{} // held by the one that asks for kind
+	kind   string        // domain type, "" until asked
 }
 
 type reservation struct {
@@ -32,7 +34,7 @@ type reservation struct {
 
 func newHost(ep endpoint, now func() time.Time) *host {
 	return &host{name: ep.name, ep: ep, control: newLink(ep, now), agent: newLink(ep, now),
-		facts: newFactCache(), agents: newAgentCache(), pending: map[golibvirt.UUID]reservation{}}
+		facts: newFactCache(), agents: newAgentCache(), pending: map[golibvirt.UUID]reservation{}, asking: make(chan struct{}, 1)}
 }
 
 func (h *host) close() {

@@ -182,16 +182,20 @@ func (d *Driver) kindOf(ctx context.Context, h *host) (hostKind, error) {
 
 func dotted(v uint64) string { return fmt.Sprintf("%d.%d.%d", v/1000000, v/1000%1000, v%1000) }
 
-// domainType is kvm where the host offers it, else qemu; asked once per host.
+// domainType is kvm where the host offers it, else qemu; asked once per host, by
+// one caller: the host looks at its emulators anew for each, which takes seconds.
 func (d *Driver) domainType(ctx context.Context, h *host) (string, error) {
 	if d.opts.domainType != "auto" {
 		return d.opts.domainType, nil
 	}
-	h.mu.Lock()
-	known := h.kind
-	h.mu.Unlock()
-	if known != "" {
-		return known, nil
+	select {
+	case h.asking <- struct{}{}:
+		defer func() { <-h.asking }()
+	case <-ctx.Done():
+		return "", busy.WithCause(ctx.Err())
+	}
+	if h.kind != "" {
+		return h.kind, nil
 	}
 	raw, err := call(ctx, h, func(lv *golibvirt.Libvirt) (string, error) { return lv.ConnectGetCapabilities() })
 	if err != nil {
@@ -201,9 +205,7 @@ func (d *Driver) domainType(ctx context.Context, h *host) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h.mu.Lock()
 	h.kind = kind
-	h.mu.Unlock()
 	return kind, nil
 }
 
