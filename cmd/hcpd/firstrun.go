@@ -118,11 +118,16 @@ func record[T any](kind persistence.RecordKind, id, name, parent string, v T) (p
 	return persistence.Record{Kind: kind, ID: id, Name: name, Parent: parent, Body: body}, err
 }
 
+// patience is how long a hypervisor may take to be looked at for the first time:
+// a libvirt that has just started asks each QEMU what it can do.
+const patience = time.Minute
+
 // do sends a command as hcpd itself.
 func (p *plane) do(ctx context.Context, c hcp.Command) (hcp.Answer, error) {
 	c.ID = hcp.CommandID(p.ids.New(hcp.KindCommand))
 	c.Call = hcp.Call{RequestID: hcp.RequestID(p.ids.New(hcp.KindRequest)), Actor: "hcp", Scope: hcp.ScopeOps,
 		Action: string(c.Verb), Method: http.MethodPost, Path: "first run"}
+	c.Deadline = p.clock.Now().Add(patience)
 	a, err := p.router.Do(ctx, c)
 	if err == nil && a.Fault != nil {
 		err = a.Fault.Error()
@@ -155,7 +160,7 @@ func (p *plane) ensureCluster(ctx context.Context, c hcp.Cluster) (hcp.ClusterID
 
 // awaitRoom waits until the first sweep has said how much may be placed there.
 func (p *plane) awaitRoom(ctx context.Context, c hcp.Cluster) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticks, stop := p.clock.NewTicker(50 * time.Millisecond)
 	defer stop()
