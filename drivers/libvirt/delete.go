@@ -63,6 +63,13 @@ func (d *Driver) undefine(ctx context.Context, p *place) error {
 	if state != stateShutoff {
 		return hcp.Errorf(hcp.CodeConflict, "not_stopped", "the machine is not off").WithHint("stop it first")
 	}
+	// before the definition goes, which alone tells the log's name
+	if err := d.deleteConsoleLog(ctx, p.host, p.dom.Name); err != nil {
+		if libvirtCode(err) == 0 {
+			return fail(err, opDelete)
+		}
+		d.log.Warn("the console log of a deleted machine stays on its host", "host", p.host.name, "machine", p.dom.Name, "error", err)
+	}
 	err = run(ctx, p.host, func(lv *golibvirt.Libvirt) error { return lv.DomainUndefineFlags(p.dom, undefineAll) })
 	if err != nil && !isCode(err, codeNoDomain) {
 		return fail(err, opDelete)

@@ -74,7 +74,7 @@ func devices(b blueprint, uefi bool) *libvirtxml.DomainDeviceList {
 		Serials: []libvirtxml.DomainSerial{{
 			Source: &libvirtxml.DomainChardevSource{Pty: &libvirtxml.DomainChardevSourcePty{}},
 			Target: &libvirtxml.DomainSerialTarget{},
-			Log:    &libvirtxml.DomainChardevLog{File: consoleLogs + b.spec.Name + "-serial.log", Append: "on"},
+			Log:    &libvirtxml.DomainChardevLog{File: consoleLogs + consoleLog(b.spec.Name), Append: "on"},
 		}},
 		Consoles: []libvirtxml.DomainConsole{{
 			Source: &libvirtxml.DomainChardevSource{Pty: &libvirtxml.DomainChardevSourcePty{}},
