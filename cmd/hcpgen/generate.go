@@ -20,6 +20,8 @@ func generate() (map[string][]byte, error) {
 		"docs/errors.md":    errorsPage(),
 		"docs/lifecycle.md": lifecyclePage(),
 		"docs/roles.md":     rolesPage(),
+
+		"docs/operators/configuration.md": configurationPage(),
 	}
 	for folder, tree := range map[string]func(string) error{"docs/man": cli.GenManTree, "docs/cli": cli.GenMarkdownTree} {
 		if err := addTree(files, folder, tree); err != nil {

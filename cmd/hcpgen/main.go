@@ -1,6 +1,6 @@
 // Command hcpgen writes everything in the repository that is generated from code:
 // the OpenAPI document, the man pages and the reference of hcpctl, and the tables
-// of errors, lifecycle and roles. A test fails when any of it is stale.
+// of errors, lifecycle, roles and settings. A test fails when any of it is stale.
 package main
 
 import (

@@ -62,6 +62,9 @@ func (s Setting) Env() string {
 	return "HCP_" + strings.ToUpper(strings.ReplaceAll(strings.ReplaceAll(s.Key, ".", "__"), "-", "_"))
 }
 
+// Value is what c has for this setting, as text.
+func (s Setting) Value(c Config) string { return s.get(&c) }
+
 // Settings is the whole table, in the order of the documentation.
 func Settings() []Setting {
 	text := func(key, usage string, at func(*Config) *string) Setting {

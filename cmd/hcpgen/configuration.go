@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lotuscloud/hcp/internal/config"
+)
+
+// configurationPage is every setting of hcpd with its default.
+func configurationPage() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, generated, "internal/config/settings.go")
+	b.WriteString("# Configuration of hcpd\n\n" +
+		"Every setting has a default, so that `hcpd` runs without any. What is given later wins: the file that `--config` (or `HCP_CONFIG_FILE`)\n" +
+		"names, then the environment, then flags. A key that does not exist is an error, with the one that was probably meant.\n\n" +
+		"In the file a dot is nesting: `jobs.queue` is `queue` below `jobs`. `hcpd config print` shows what holds now. No setting is a\nsecret; secrets stand in files, and settings name the files.\n\n" +
+		"| Key in hcp.yaml | Flag | Environment | Default | What it is |\n|---|---|---|---|---|\n")
+	defaults := config.Default("$XDG_DATA_HOME/hcp")
+	for _, s := range config.Settings() {
+		value := ""
+		if v := s.Value(defaults); v != "" {
+			value = "`" + v + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `--%s` | `%s` | %s | %s |\n", s.Key, s.Flag(), s.Env(), value, s.Usage)
+	}
+	return []byte(b.String())
+}
