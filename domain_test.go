@@ -16,7 +16,7 @@ const vmID = hcp.VMID("vm_0193a5b2c4d87e0f9a1b2c3d4e5f6071")
 
 func TestIDsAreParsedStrictly(t *testing.T) {
 	for s, want := range map[string]bool{
-		string(vmID): true,
+		string(vmID):                           true,
 		"vm_0193a5b2c4d87e0f9a1b2c3d4e5f607":   false, // a digit short
 		"vm_0193A5b2c4d87e0f9a1b2c3d4e5f6071":  false, // upper case
 		"vm_0193a5b2c4d84e0f9a1b2c3d4e5f6071":  false, // version 4
