@@ -52,7 +52,8 @@ inside() { # inside DIR COMMAND...
   shift
   exec_inside "$pid" "$@"
 }
-exec_inside() { local pid=$1; shift; nsenter -t "$pid" -m -n -u -p -- "$@"; }
+# -r: under a changed root, the mount namespace alone would lead to the root above it.
+exec_inside() { local pid=$1; shift; nsenter -t "$pid" -m -n -u -p -r -- "$@"; }
 
 socket_group() { [ -n "${SUDO_GID:-}" ] && getent group "$SUDO_GID" | cut -d: -f1 || echo root; }
 
@@ -212,12 +213,14 @@ stop() {
   rmdir /run/hcp-libvirt 2>/dev/null || true
 }
 
+ended() { ! exec_inside "$1" pgrep -x libvirtd; }
+
 restart() {
   local dir pid
   dir=$(dir_of "$1")
   pid=$(first_process "$dir") || die "host $1 does not run" "host.sh start $1"
   exec_inside "$pid" pkill -9 -x libvirtd || true
-  await 10 gone sh -c "! nsenter -t $pid -m -p -- pgrep -x libvirtd" || die "libvirtd of $1 does not end"
+  await 10 gone ended "$pid" || die "libvirtd of $1 does not end"
   daemons "$pid" "$dir"
   await $READY_WITHIN libvirtd answers "$1" "$dir" || die "libvirtd of $1 does not answer after its restart" "see $dir/log/libvirtd.log"
 }
