@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -122,8 +123,13 @@ func (p *sshPeer) credentials(t *testing.T, change func(*credentials)) []byte {
 	return raw
 }
 
-// echoSocket answers every frame of the handshake and of a version question.
+// echoSocket answers the handshake and a version question.
 func echoSocket(t *testing.T) string {
+	return misbehaving(t, func(uint32, net.Conn) bool { return false })
+}
+
+// misbehaving is echoSocket but for the calls that instead takes.
+func misbehaving(t *testing.T, instead func(proc uint32, c net.Conn) bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
@@ -146,6 +152,9 @@ func echoSocket(t *testing.T) string {
 					}
 					if _, err := io.CopyN(io.Discard, c, int64(head[3])+int64(head[2])<<8-frameHeader); err != nil {
 						return
+					}
+					if instead(binary.BigEndian.Uint32(head[12:]), c) {
+						continue
 					}
 					answer := append([]byte{0, 0, 0, frameHeader + 8}, head[4:]...)
 					answer[19] = 1 // a reply
