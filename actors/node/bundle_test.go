@@ -37,6 +37,7 @@ type bundle struct {
 	simURL string
 	ids    ident.Source
 	jobs   vm.Policy
+	wrap   persistence.Store // stands before store from the next start on; nil: nothing does
 
 	bus    *transport.Embedded
 	node   *Node
@@ -81,6 +82,10 @@ func newBundle(t *testing.T) *bundle {
 func (b *bundle) start() {
 	b.t.Helper()
 	log := slog.New(slog.DiscardHandler)
+	var store persistence.Store = b.store
+	if b.wrap != nil {
+		store = b.wrap
+	}
 	var err error
 	b.bus, err = transport.OpenEmbedded(log)
 	b.must(err)
@@ -91,7 +96,7 @@ func (b *bundle) start() {
 	clusters := provider.DefaultPolicy()
 	clusters.ProbeInterval, clusters.InventoryInterval = 200*time.Millisecond, 200*time.Millisecond
 	b.node, err = Start(context.Background(), Deps{
-		Store: b.store, Sealer: b.sealer, Bus: b.bus, Wakes: wakes, Members: members, Clock: clock.Real(), IDs: b.ids,
+		Store: store, Sealer: b.sealer, Bus: b.bus, Wakes: wakes, Members: members, Clock: clock.Real(), IDs: b.ids,
 		Openers: drivers.Openers{"sim": func(ctx context.Context, c drivers.Config) (drivers.Driver, error) {
 			d, err := sim.Open(ctx, c)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lotuscloud/hcp/actors/provider"
 	"github.com/lotuscloud/hcp/actors/vm"
 	"github.com/lotuscloud/hcp/cluster"
 )
@@ -19,6 +20,7 @@ func (n *Node) scan() {
 	defer stop()
 	purge := 0
 	for {
+		n.govern()
 		n.wakeDue()
 		n.vms.Sweep()
 		if purge++; purge%purgeEvery == 0 {
@@ -28,6 +30,27 @@ func (n *Node) scan() {
 		case <-ticks:
 		case <-n.stopScan:
 			return
+		}
+	}
+}
+
+// govern calls back provider actors that have left: after trouble in the store,
+// or a panic. Nobody else would before the cluster's next job.
+func (n *Node) govern() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	all, err := n.deps.Store.ListClusters(ctx)
+	if err != nil {
+		n.deps.Log.Warn("the clusters could not be read", "err", err)
+		return
+	}
+	self, nodes := n.deps.Members.Self().Name, n.deps.Members.Nodes()
+	for _, c := range all {
+		if cluster.Owner(c.Cluster.ID, nodes) != self {
+			continue
+		}
+		if err := n.clusters.Tell(string(c.Cluster.ID), provider.Activate{}); err != nil {
+			n.deps.Log.Warn("a cluster is not governed", "cluster", c.Cluster.ID, "err", err)
 		}
 	}
 }

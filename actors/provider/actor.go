@@ -114,7 +114,8 @@ type Actor struct {
 	cluster    hcp.Cluster
 	epoch, seq int64
 	claimed    bool
-	commits    []pendingCommit // the first is on its way
+	commits    []pendingCommit // the first is on its way while isSending
+	isSending  bool
 
 	driver  drivers.Driver
 	openErr *hcp.Error
@@ -128,13 +129,13 @@ type Actor struct {
 	nextProbe  time.Time
 	nextSweep  time.Time
 	watchEnds  context.CancelFunc
-	probeDone  []func() // who waits for the probe in flight
+	probeDone  []waiter // who waits for the probe in flight
 
 	// Which observations are fresher than our own calls: an observation counts only
 	// when no mutating call on its VM was in flight or ended after its read began.
 	moment    int64
 	mutating  map[hcp.VMID]int
-	mutated   map[hcp.VMID]int64
+	mutated   map[hcp.VMID]mutation
 	stored    map[hcp.VMID]hcp.Observed // as in the store
 	fresh     map[hcp.VMID]hcp.Observed // to be stored
 	isStoring bool
@@ -148,7 +149,7 @@ var _ actors.Behaviour = (*Actor)(nil)
 func New(deps *Deps, self *actors.Self) *Actor {
 	self.SetBusy(true) // a provider actor is never passivated for idleness
 	return &Actor{deps: deps, self: self, id: hcp.ClusterID(self.ID()), log: deps.Log.With("cluster", self.ID()),
-		breaker: newBreaker(), mutating: map[hcp.VMID]int{}, mutated: map[hcp.VMID]int64{},
+		breaker: newBreaker(), mutating: map[hcp.VMID]int{}, mutated: map[hcp.VMID]mutation{},
 		stored: map[hcp.VMID]hcp.Observed{}, fresh: map[hcp.VMID]hcp.Observed{}}
 }
 
@@ -234,10 +235,21 @@ func (a *Actor) Crashed(msg any, _ error) {
 		a.turnAway(m)
 	}
 	a.early = nil
+	for _, p := range a.commits {
+		if p.ask != nil {
+			p.ask.Reply(refuse(gone()))
+		}
+	}
+	a.commits = nil
+	a.giveUpProbe()
 }
 
+// turnAway answers what comes to an activation that has ended, so that nobody
+// waits in vain: commands, work, and commands that a worker was busy with.
 func (a *Actor) turnAway(msg any) {
 	switch m := msg.(type) {
+	case emptied:
+		m.ask.Reply(refuse(gone()))
 	case Work:
 		go m.Refused(gone())
 	case Ask:

@@ -29,7 +29,10 @@ func (a *Actor) onAsk(m Ask) {
 		a.change(m, http.StatusOK, persistence.Commit{}, func(c *hcp.Cluster) { c.Maintenance = cmd.Enable }, nil)
 	case hcp.VerbClusterProbe:
 		a.nextProbe = a.deps.Clock.Now()
-		a.probe(func() { a.change(m, http.StatusOK, persistence.Commit{}, func(*hcp.Cluster) {}, nil) })
+		a.probe(&waiter{
+			then: func() { a.change(m, http.StatusOK, persistence.Commit{}, func(*hcp.Cluster) {}, nil) },
+			lost: func() { m.Reply(refuse(gone())) },
+		})
 	case hcp.VerbClusterCredentials:
 		a.change(m, http.StatusOK, persistence.Commit{Secrets: []persistence.SecretChange{{
 			Name: hcp.CredentialContext(a.id), Sealed: cmd.Put.Credentials}}}, func(*hcp.Cluster) {}, a.reopen)
@@ -122,7 +125,7 @@ func (a *Actor) change(m Ask, status int, c persistence.Commit, change func(*hcp
 		RequestID: call.RequestID, TraceID: call.TraceID, Source: call.Source, Method: call.Method, Path: call.Path,
 	})
 	a.queueCommit(pendingCommit{
-		commit: c, change: change,
+		commit: c, change: change, ask: &m,
 		complete: func(c *persistence.Commit, record hcp.Cluster) {
 			body = a.body(record)
 			if key := m.Command.Key; key != nil {

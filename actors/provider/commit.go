@@ -16,6 +16,7 @@ type pendingCommit struct {
 	complete func(*persistence.Commit, hcp.Cluster)
 	record   *hcp.Cluster
 	then     func(error)
+	ask      *Ask // the command that then answers; nil where nobody waits
 }
 
 // commit makes a change durable; then is called in the actor's turn.
@@ -25,12 +26,15 @@ func (a *Actor) commit(c persistence.Commit, change func(*hcp.Cluster), then fun
 
 func (a *Actor) queueCommit(p pendingCommit) {
 	a.commits = append(a.commits, p)
-	if len(a.commits) == 1 {
-		a.sendCommit()
-	}
+	a.sendCommit()
 }
 
+// sendCommit sends the first commit that waits, unless one is on its way.
 func (a *Actor) sendCommit() {
+	if a.isSending || len(a.commits) == 0 {
+		return
+	}
+	a.isSending = true
 	p := &a.commits[0]
 	c := p.commit
 	if p.change != nil {
@@ -66,16 +70,15 @@ func (a *Actor) onCommitted(m committed) {
 		}
 	}
 	a.commits = a.commits[1:]
+	a.isSending = false
 	if p.then != nil {
-		p.then(m.err)
+		p.then(m.err) // may queue another
 	}
 	if m.err != nil {
 		a.onRefused(m.err)
 		return
 	}
-	if len(a.commits) > 0 {
-		a.sendCommit()
-	}
+	a.sendCommit()
 	a.dispatch()
 }
 
@@ -84,9 +87,7 @@ func (a *Actor) onCommitted(m committed) {
 func (a *Actor) onRefused(err error) {
 	refusal, ok := persistence.RefusalOf(err)
 	if ok && refusal.Kind != persistence.RefusedFenced {
-		if len(a.commits) > 0 {
-			a.sendCommit() // this one was refused on its own account
-		}
+		a.sendCommit() // this one was refused on its own account
 		return
 	}
 	a.log.Warn("the activation leaves", "err", err)
@@ -97,6 +98,7 @@ func (a *Actor) onRefused(err error) {
 	}
 	a.commits = nil
 	a.isClosed = true
+	a.giveUpProbe()
 	a.closeDriver()
 	for w, ok := a.queue.pop(); ok; w, ok = a.queue.pop() {
 		go w.Refused(gone())

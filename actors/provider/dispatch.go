@@ -91,7 +91,7 @@ func (a *Actor) onWorked(m worked) {
 	m.settle(m.err)
 	if m.mutated {
 		a.moment++
-		a.mutated[m.vm] = a.moment
+		a.mutated[m.vm] = mutation{a.moment, a.deps.Clock.Now()}
 		if a.mutating[m.vm]--; a.mutating[m.vm] <= 0 {
 			delete(a.mutating, m.vm)
 		}

@@ -9,11 +9,22 @@ import (
 	"github.com/lotuscloud/hcp/persistence"
 )
 
-// probe asks the provider who it is and how it fares; then is called when the
-// answer has been taken in.
-func (a *Actor) probe(then func()) {
-	if then != nil {
-		a.probeDone = append(a.probeDone, then)
+// waiter waits for the probe in flight: then is called when its answer has been
+// taken in, lost when it never will be.
+type waiter struct{ then, lost func() }
+
+// giveUpProbe tells who waits that nothing will come.
+func (a *Actor) giveUpProbe() {
+	for _, w := range a.probeDone {
+		w.lost()
+	}
+	a.probeDone = nil
+}
+
+// probe asks the provider who it is and how it fares.
+func (a *Actor) probe(w *waiter) {
+	if w != nil {
+		a.probeDone = append(a.probeDone, *w)
 	}
 	if a.isProbing {
 		return
@@ -41,8 +52,8 @@ func (a *Actor) onProbed(m probed) {
 	waiting := a.probeDone
 	a.probeDone = nil
 	defer func() {
-		for _, then := range waiting {
-			then()
+		for _, w := range waiting {
+			w.then()
 		}
 	}()
 	if m.err != nil {

@@ -170,16 +170,45 @@ func (a *Actor) onSwept(s sweep) {
 		if o, ok := a.stored[id]; !ok || !o.Missing {
 			o.VM, o.Cluster, o.Missing, o.At = id, a.id, true, s.began
 			a.fresh[id] = o
+		}
+		if !isKnownMissing(s.known[id].VM) { // a notice that came during a job was dropped
 			a.deps.VMs.Notice(id, nil, true, false, s.began)
 		}
 	}
+	a.forget(s)
 	a.flush()
+}
+
+func isKnownMissing(vm hcp.VM) bool {
+	return slices.ContainsFunc(vm.Conditions, func(c hcp.Condition) bool { return c.Type == "missing" })
+}
+
+// mutation is the end of a mutating call of ours.
+type mutation struct {
+	moment int64
+	at     time.Time
+}
+
+// forget drops what is remembered of VMs that are gone, and of calls that ended
+// before any read that may still be out began.
+func (a *Actor) forget(s sweep) {
+	for id := range a.stored {
+		if _, lives := s.known[id]; !lives {
+			delete(a.stored, id) // of a VM made meanwhile one row is written once more
+		}
+	}
+	oldest := a.deps.Clock.Now().Add(-2 * a.deps.Policy.CallTimeout)
+	for id, m := range a.mutated {
+		if m.moment <= s.moment && m.at.Before(oldest) {
+			delete(a.mutated, id)
+		}
+	}
 }
 
 // stale reports whether a call of ours may have overtaken an observation whose
 // read began at that moment.
 func (a *Actor) stale(vm hcp.VMID, moment int64) bool {
-	return a.mutating[vm] > 0 || a.mutated[vm] > moment
+	return a.mutating[vm] > 0 || a.mutated[vm].moment > moment
 }
 
 // judge tells the VM's actor what its record does not say.

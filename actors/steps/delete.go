@@ -21,7 +21,7 @@ func deleteMachine(ctx context.Context, in saga.Input) saga.Result {
 		case err != nil:
 			return saga.Fail(err)
 		case len(refs) == 0:
-			return saga.Finish(drivers.NoteAlreadyAbsent).With(saga.Change{Gone: true})
+			return saga.Finish(drivers.NoteAlreadyAbsent).With(goneFor(in))
 		case len(refs) > 1:
 			return saga.Result{Outcome: saga.Failed, NoRetry: true, Err: duplicate(len(refs))}
 		}
@@ -54,7 +54,7 @@ func isNotStopped(err error) bool {
 
 // verifyGone asks the provider directly; only its "not found" ends a delete.
 func verifyGone(ctx context.Context, in saga.Input) saga.Result {
-	gone := saga.Change{Gone: true}
+	gone := goneFor(in)
 	if in.VM.Ref == nil {
 		return saga.Finish("").With(gone)
 	}
@@ -70,6 +70,14 @@ func verifyGone(ctx context.Context, in saga.Input) saga.Result {
 		return saga.Repeat(pause(in.Round))
 	}
 	return saga.Result{Outcome: saga.Failed, NoRetry: true, Err: stillThere()}.With(seen(in, obs))
+}
+
+// goneFor says that the VM has no machine. A create whose outcome nobody knows
+// may still come true: its intent stays on record, so that the sweep knows such
+// a late machine for residue.
+func goneFor(in saga.Input) saga.Change {
+	open := in.VM.CreateIntent
+	return saga.Change{Gone: true, CreateIntent: &open}
 }
 
 func stillThere() *hcp.Error {

@@ -44,6 +44,7 @@ type (
 	}
 	due   struct{ id int64 } // a pause of the running work is over
 	alarm struct{ at time.Time }
+	again struct{} // the row is to be read anew
 )
 
 // Deps are what every VM actor shares.
@@ -117,6 +118,9 @@ func (a *Actor) Receive(msg any) {
 		if a.phase != left && m.id == a.runID && a.state.Running != nil {
 			a.submit(*a.state.Running)
 		}
+		return
+	case again:
+		a.load()
 		return
 	default:
 		if a.phase == left {
@@ -201,11 +205,35 @@ func (a *Actor) onAsk(m Ask, now time.Time) {
 	}
 	d, err := a.deps.Core.Accept(a.state, m.Command, now)
 	if err != nil {
-		m.Reply(refuse(err))
+		a.refuseOrReplay(m, err)
 		a.leaveIfAbsent()
 		return
 	}
 	a.perform(m, d)
+}
+
+// refuseOrReplay answers a command that cannot be taken as things stand. With a
+// key it may repeat one that was accepted since its caller looked for a former
+// answer, and stands as it does because of that one: it gets that one's answer.
+func (a *Actor) refuseOrReplay(m Ask, why error) {
+	key := m.Command.Key
+	if key == nil {
+		m.Reply(refuse(why))
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), loadTimeout)
+		defer cancel()
+		record, err := a.deps.Store.FindKey(ctx, *key)
+		switch {
+		case err == nil:
+			m.Reply(replayed(&record, key))
+		case hcp.IsCode(err, hcp.CodeNotFound):
+			m.Reply(refuse(why))
+		default:
+			m.Reply(refuse(err))
+		}
+	}()
 }
 
 // leaveIfAbsent ends an activation that has no row: nothing is here to keep.

@@ -255,3 +255,15 @@ func TestEveryAcceptedAnswerIsTheTenantsView(t *testing.T) {
 		t.Error("the stored answer differs from the one that was given")
 	}
 }
+
+func TestNothingRunsOnADeletedVM(t *testing.T) {
+	// A refresh that was queued behind a delete ran, and told its events, after the VM's
+	// resource.deleted.
+	c := newCore()
+	st := accept(t, c, at(hcp.LifecycleActive, hcp.PowerStopped), hcp.Command{Verb: hcp.VerbDelete})
+	st = accept(t, c, st, hcp.Command{Verb: hcp.VerbRefresh})
+	st = run(t, c, st)
+	if st.VM.Lifecycle != hcp.LifecycleDeleted || len(st.Jobs) != 0 || st.Last.Kind != hcp.JobRefresh || st.Last.State != hcp.JobCancelled {
+		t.Errorf("the VM is %s with %d jobs; the last, %s, ended %s", st.VM.Lifecycle, len(st.Jobs), st.Last.Kind, st.Last.State)
+	}
+}

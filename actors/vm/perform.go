@@ -83,6 +83,10 @@ func (a *Actor) onRefused(err error, d Decision, msg any) {
 		a.leaveIfAbsent()
 	case ok && refusal.Kind == persistence.RefusedRef && !asked && d.State.VM.Ref != nil:
 		a.perform(msg, a.deps.Core.RefTaken(a.state, d.State.VM.Ref.ID, a.deps.Clock.Now()))
+	case ok && refusal.Kind == persistence.RefusedName && !asked && a.state.VM.Name != a.state.VM.ProviderName:
+		a.state = renamed(a.state)
+		a.log.Warn("the VM's name was taken while it was being deleted", "name", a.state.VM.Name)
+		a.handle(msg)
 	case ok && asked:
 		ask.Reply(refuse(refusal.Err))
 		a.leaveIfAbsent()
@@ -101,6 +105,18 @@ func (a *Actor) onRefused(err error, d Decision, msg any) {
 	}
 }
 
+// renamed is the state of a VM whose delete gave its name away and then failed,
+// when somebody else has the name by now: it comes back under the one it bears on
+// its provider, which nobody else can have.
+func renamed(st State) State {
+	st = st.clone()
+	st.VM.Name = st.VM.ProviderName
+	for i := range st.Jobs {
+		st.Jobs[i].VMName = st.VM.Name
+	}
+	return st
+}
+
 // reload forgets what is in memory and reads the row again after a pause.
 func (a *Actor) reload() {
 	a.state, a.phase, a.claimed = State{}, loading, false
@@ -108,7 +124,7 @@ func (a *Actor) reload() {
 	a.out = nil
 	a.retries++
 	pause := min(100*time.Millisecond<<min(a.retries, 6), 5*time.Second)
-	a.deps.Clock.AfterFunc(pause, a.load)
+	a.deps.Clock.AfterFunc(pause, func() { a.self.Tell(again{}) })
 }
 
 // replayed answers a command whose key was used before.

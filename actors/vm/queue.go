@@ -84,11 +84,15 @@ func (t *turn) finish(state hcp.JobState) {
 // nextJob starts the next job, or ends it where the VM can no longer take it.
 func (t *turn) nextJob() {
 	for len(t.st.Jobs) > 0 {
-		if t.st.VM.Lifecycle != hcp.LifecycleError || t.st.Jobs[0].Kind == hcp.JobDelete {
+		switch {
+		case t.st.VM.Lifecycle == hcp.LifecycleDeleted:
+			t.finishQueued(0, "deleted")
+		case t.st.VM.Lifecycle == hcp.LifecycleError && t.st.Jobs[0].Kind != hcp.JobDelete:
+			t.finishQueued(0, "create_failed")
+		default:
 			t.startHead()
 			return
 		}
-		t.finishQueued(0, "create_failed")
 	}
 }
 
