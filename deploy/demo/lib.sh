@@ -3,7 +3,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../ci/lib.sh"
 
 D=$PWD/.cache/demo
-export HCP_HOSTS=$D/hosts
+HCP_HOSTS=$D/hosts
 VM=web-1
 LISTEN=${DEMO_LISTEN:-127.0.0.1:8080}
 ADMIN_LISTEN=${DEMO_ADMIN_LISTEN:-127.0.0.1:8081}
