@@ -36,6 +36,7 @@ type facts struct {
 // not one per domain. Events and our own changes drop entries; age does the rest.
 type factCache struct {
 	mu      sync.Mutex
+	changes uint64 // counts drops: what was read before one may be older than it
 	domains map[golibvirt.UUID]facts
 	backing map[string]backing // by volume key
 }
@@ -52,6 +53,8 @@ const (
 	fresh  age = 0
 	recent age = age(30 * time.Second)
 
+	// watchedFor replaces recent while the host tells us of every new definition.
+	watchedFor = 10 * time.Minute
 	backingFor = 5 * time.Minute
 )
 
@@ -66,16 +69,35 @@ func (c *factCache) get(id golibvirt.UUID) (facts, bool) {
 	return f, ok
 }
 
-func (c *factCache) put(id golibvirt.UUID, f facts) {
+// put keeps facts that were read when the cache stood at seen, unless something
+// was dropped since: then the next one reads again.
+func (c *factCache) put(id golibvirt.UUID, f facts, seen uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.domains[id] = f
+	if c.changes == seen {
+		c.domains[id] = f
+	}
+}
+
+func (c *factCache) stand() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes
 }
 
 func (c *factCache) drop(id golibvirt.UUID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.changes++
 	delete(c.domains, id)
+}
+
+// dropAll is for when events may have been missed.
+func (c *factCache) dropAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+	clear(c.domains)
 }
 
 // keepOnly forgets domains that are not there any more.
@@ -120,9 +142,13 @@ func (c *factCache) backingOf(ctx context.Context, h *host, vol golibvirt.Storag
 // INACTIVE: what is defined, which does not ask QEMU.
 func (d *Driver) factsOf(ctx context.Context, h *host, dom golibvirt.Domain, old age) (facts, error) {
 	now := d.now()
+	if old == recent && h.watched.Load() > 0 {
+		old = age(watchedFor)
+	}
 	if f, ok := h.facts.get(dom.UUID); ok && now.Sub(f.at) < time.Duration(old) {
 		return f, nil
 	}
+	seen := h.facts.stand()
 	raw, err := call(ctx, h, func(lv *golibvirt.Libvirt) (string, error) {
 		return lv.DomainGetXMLDesc(dom, golibvirt.DomainXMLInactive)
 	})
@@ -137,7 +163,7 @@ func (d *Driver) factsOf(ctx context.Context, h *host, dom golibvirt.Domain, old
 	if err := d.diskSizes(ctx, h, &f); err != nil {
 		return facts{}, err
 	}
-	h.facts.put(dom.UUID, f)
+	h.facts.put(dom.UUID, f, seen)
 	return f, nil
 }
 

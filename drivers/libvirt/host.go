@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
@@ -18,6 +19,7 @@ type host struct {
 	agent   *link
 	facts   *factCache
 	agents  *agentCache
+	watched atomic.Int32 // event connections that live
 
 	pools   poolLocks
 	mu      sync.Mutex

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
 
@@ -116,9 +117,13 @@ func (d *Driver) ImportImage(ctx context.Context, name, sha string, size int64, 
 			results <- err
 		}()
 	}
-	n, copyErr := io.Copy(io.MultiWriter(writers...), io.LimitReader(in, size+1))
-	if copyErr == nil && n != size {
-		copyErr = badImage("its size is not the one that was told")
+	// A host is never sent more than was told: it would answer twice, which the
+	// client library does not survive.
+	n, copyErr := io.Copy(io.MultiWriter(writers...), io.LimitReader(in, size))
+	if copyErr == nil {
+		if _, more := in.ReadByte(); n != size || more == nil {
+			copyErr = badImage("its size is not the one that was told")
+		}
 	}
 	if copyErr == nil && hex.EncodeToString(sum.Sum(nil)) != sha {
 		copyErr = badImage("its content has another sha256 than the one that was told")
@@ -175,7 +180,7 @@ func (d *Driver) receive(ctx context.Context, h *host, pool golibvirt.StoragePoo
 	if err != nil {
 		return err
 	}
-	err = h.fill(ctx, pool, vol, size, content)
+	err = h.fill(ctx, pool, vol, size, content, d.timeout)
 	if err == nil {
 		err = d.finishImage(ctx, h, pool, artefact)
 	}
@@ -190,16 +195,36 @@ func (d *Driver) receive(ctx context.Context, h *host, pool golibvirt.StoragePoo
 }
 
 // fill uploads on a connection of its own. The pool stays locked: libvirt refuses
-// to refresh a pool meanwhile.
-func (h *host) fill(ctx context.Context, pool golibvirt.StoragePool, vol golibvirt.StorageVol, size int64, content io.Reader) error {
+// to refresh a pool meanwhile. An upload has no deadline, but a host that takes
+// nothing for as long as a call may last is given up: after an error in the middle
+// of a stream the client library may wait for ever.
+func (h *host) fill(ctx context.Context, pool golibvirt.StoragePool, vol golibvirt.StorageVol, size int64, content io.Reader, patience time.Duration) error {
 	unlock, err := h.pools.lock(ctx, pool.Name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	source := &paced{r: content, patience: patience, stalled: time.AfterFunc(patience, cancel)}
+	defer source.stalled.Stop()
 	return h.stream(ctx, func(lv *golibvirt.Libvirt) error {
-		return lv.StorageVolUpload(vol, content, 0, uint64(size), 0)
+		return lv.StorageVolUpload(vol, source, 0, uint64(size), 0)
 	})
+}
+
+// paced runs a timer while its reader is away, and not while the source is slow.
+type paced struct {
+	r        io.Reader
+	patience time.Duration
+	stalled  *time.Timer
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	p.stalled.Stop()
+	n, err := p.r.Read(b)
+	p.stalled.Reset(p.patience)
+	return n, err
 }
 
 // finishImage lets libvirt read the volume's format, checks it, and marks it.

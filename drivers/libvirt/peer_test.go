@@ -97,6 +97,9 @@ type peer struct{ name string }
 // hosts gives both hosts, or skips with the reason; HCP_REQUIRE_LIBVIRT=1 makes a failure of it.
 func hosts(t testing.TB) (one, two peer) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("real hosts take minutes: not with -short")
+	}
 	peers.once.Do(startPeers)
 	if peers.why != "" {
 		if os.Getenv("HCP_REQUIRE_LIBVIRT") == "1" {

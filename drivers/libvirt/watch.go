@@ -92,6 +92,9 @@ func (d *Driver) listen(ctx context.Context, h *host, box *mailbox) (listened bo
 	if err := s.call(dctx, subscribed); err != nil {
 		return false, err
 	}
+	h.facts.dropAll() // the events until now were missed
+	h.watched.Add(1)
+	defer h.watched.Add(-1)
 	box.put(eventsLost)
 	for {
 		beat, cancel := context.WithTimeout(ctx, pulse)
