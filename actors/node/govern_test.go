@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/lotuscloud/hcp"
 	"github.com/lotuscloud/hcp/actors/provider"
@@ -75,4 +76,27 @@ func TestAProbeThatNobodyAnswersIsAnswered(t *testing.T) {
 func (b *bundle) reachable() bool {
 	all, err := b.store.Reachability(context.Background())
 	return err == nil && all[b.id].Reachable
+}
+
+func TestCommandsAreAnsweredWhileOutcomesCannotBeStored(t *testing.T) {
+	// While a VM's actor tried to store what its work had come to, commands for it waited
+	// until their callers gave up. The row was also read anew outside of the actor's turn.
+	b := newBundle(t)
+	store := &troubled{Store: b.store}
+	b.wrap = store
+	b.restart()
+	b.must(b.sim.Delay(context.Background(), "clone", 200*time.Millisecond))
+	a := b.create("web")
+	store.refuse(func(c persistence.Commit) bool { return c.Actor.Kind == persistence.ActorVM })
+	for range 3 {
+		_, err := b.ask(hcp.Command{Verb: hcp.VerbRefresh, VM: a.VM})
+		if hcp.AsError(err).Reason != "store_unavailable" {
+			t.Errorf("a command while nothing can be stored: %v", err)
+		}
+	}
+	store.recover()
+	if job := b.final(a.Job); job.State != hcp.JobSucceeded {
+		t.Errorf("%s; error %+v", stepsOf(job), job.Error)
+	}
+	b.balanced()
 }

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lotuscloud/hcp"
@@ -94,15 +95,32 @@ func (a *Actor) onRefused(err error, d Decision, msg any) {
 		// The store is in trouble, or cannot tell. The caller repeats with its key; what
 		// the row says is read afresh.
 		a.log.Error("a commit failed", "err", err)
-		ask.Reply(refuse(hcp.Errorf(hcp.CodeUnavailable, "store_unavailable", "HCP could not store the request").
-			WithRetryAfter(time.Second).WithCause(err)))
+		ask.Reply(unstored(err))
 		a.giveUp(moved())
 	default:
 		// Work has ended and its outcome is not stored. Nothing further may be called
 		// before it is: read the row afresh and take the job up from there.
 		a.log.Error("the outcome of provider work could not be stored", "err", err)
+		a.turnAway(unstored(err))
 		a.reload()
 	}
+}
+
+func unstored(err error) hcp.Answer {
+	return refuse(hcp.Errorf(hcp.CodeUnavailable, "store_unavailable", "HCP could not store the request").
+		WithRetryAfter(time.Second).WithCause(err))
+}
+
+// turnAway answers the commands that wait: how long the store is in trouble
+// nobody knows, and their callers may repeat them.
+func (a *Actor) turnAway(answer hcp.Answer) {
+	a.waiting = slices.DeleteFunc(a.waiting, func(msg any) bool {
+		ask, ok := msg.(Ask)
+		if ok {
+			ask.Reply(answer)
+		}
+		return ok
+	})
 }
 
 // renamed is the state of a VM whose delete gave its name away and then failed,
