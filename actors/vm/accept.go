@@ -3,6 +3,7 @@ package vm
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/lotuscloud/hcp"
@@ -61,9 +62,9 @@ func (t *turn) acceptRetry(cmd hcp.Command) (Decision, error) {
 	switch {
 	case len(t.st.Jobs) > 0:
 		return Decision{}, hcp.Errorf(hcp.CodeConflict, "job_running", "the VM has a job at work; only a failed create can be tried again")
-	case last == nil || last.ID != cmd.Job:
+	case last == nil || last.ID != cmd.Job && !onlyLooked(last.Kind):
 		return Decision{}, hcp.Errorf(hcp.CodeConflict, "not_last_job", "only the VM's last job can be tried again")
-	case last.Kind != hcp.JobCreate || last.State == hcp.JobSucceeded:
+	case !t.st.mayRetry() || last.ID == cmd.Job && last.Kind != hcp.JobCreate:
 		return Decision{}, hcp.Errorf(hcp.CodeConflict, "not_retryable", "only a create that did not succeed can be tried again").
 			WithHint("ask for the verb again instead")
 	}
@@ -72,16 +73,38 @@ func (t *turn) acceptRetry(cmd hcp.Command) (Decision, error) {
 		return Decision{}, err
 	}
 	vm.Lifecycle = next
-	vm.ClearCondition("create_failed")
+	vm.ClearCondition(createFailed)
 	vm.ClearCondition("residue")
 	vm.ClearCondition("leftover")
 	t.hold(vm.Flavor.Sizes())
-	job := t.enqueue(hcp.JobCreate, last.Params)
+	params := hcp.JobParams{StartAfter: vm.Desired.Power == hcp.PowerRunning}
+	if last.Kind == hcp.JobCreate {
+		params = last.Params
+	}
+	job := t.enqueue(hcp.JobCreate, params)
 	if last.State == hcp.JobNeedsAttention || vm.CreateIntent {
 		// Something of the try before may be there: look before acting.
 		job.Steps[1].Unknown = true
 	}
 	return t.accepted(cmd, job)
+}
+
+// createFailed is the condition of a VM whose create has not succeeded.
+const createFailed = "create_failed"
+
+// onlyLooked names the kinds of job that a failed create may be tried again
+// after: they leave the VM as it is, and HCP itself asks for one of them.
+func onlyLooked(kind hcp.JobKind) bool { return kind == hcp.JobRefresh || kind == hcp.JobCleanup }
+
+// mayRetry reports whether the VM waits for its failed create to be tried again.
+func (s State) mayRetry() bool {
+	if s.Last == nil || len(s.Jobs) > 0 || s.VM.Lifecycle != hcp.LifecycleError {
+		return false
+	}
+	if onlyLooked(s.Last.Kind) {
+		return slices.ContainsFunc(s.VM.Conditions, func(c hcp.Condition) bool { return c.Type == createFailed })
+	}
+	return s.Last.Kind == hcp.JobCreate && s.Last.State != hcp.JobSucceeded
 }
 
 func (t *turn) acceptVerb(cmd hcp.Command, kind hcp.JobKind) (Decision, error) {

@@ -267,3 +267,42 @@ func TestNothingRunsOnADeletedVM(t *testing.T) {
 		t.Errorf("the VM is %s with %d jobs; the last, %s, ended %s", st.VM.Lifecycle, len(st.Jobs), st.Last.Kind, st.Last.State)
 	}
 }
+
+func TestResidueThatCannotBeRemovedIsNotTriedAtEverySweep(t *testing.T) {
+	// Each sweep that saw the residue made another cleanup, which failed as the one before:
+	// a job, its events and its audit rows every ten seconds, for ever.
+	c := newCore()
+	st := at(hcp.LifecycleError, hcp.PowerStopped)
+	st.VM.CreateIntent = true
+	st.Last = &hcp.Job{ID: "job_0", Kind: hcp.JobCleanup, State: hcp.JobNeedsAttention, FinishedAt: t0}
+	seen := Notice{Residue: true}
+	if d := c.Observe(st, seen, t0.Add(10*time.Second)); d.Commit != nil {
+		t.Error("the next sweep made another cleanup")
+	}
+	if d := c.Observe(st, seen, t0.Add(cleanupPause)); len(d.State.Jobs) != 1 || d.State.Jobs[0].Kind != hcp.JobCleanup {
+		t.Error("the residue is never tried again")
+	}
+}
+
+func TestAFailedCreateCanBeTriedAgainAfterALook(t *testing.T) {
+	// A refresh, or HCP's own cleanup, took the place of the VM's last job, and the create
+	// could never be tried again.
+	c := newCore()
+	st := at(hcp.LifecycleError, hcp.PowerStopped)
+	st.VM.SetCondition(hcp.Condition{Type: createFailed})
+	st.VM.Desired.Power = hcp.PowerRunning
+	for _, kind := range []hcp.JobKind{hcp.JobRefresh, hcp.JobCleanup} {
+		st.Last = &hcp.Job{ID: "job_2", Kind: kind, State: hcp.JobSucceeded}
+		got := accept(t, c, st, hcp.Command{Verb: hcp.VerbRetry, Job: "job_1"})
+		if len(got.Jobs) != 1 || got.Jobs[0].Kind != hcp.JobCreate || !got.Jobs[0].Params.StartAfter {
+			t.Errorf("after a %s: %+v", kind, got.Jobs)
+		}
+		if got := reason(t, c, st, hcp.Command{Verb: hcp.VerbRetry, Job: "job_2"}); got != "not_retryable" {
+			t.Errorf("the %s itself: %s", kind, got)
+		}
+	}
+	st.Last = &hcp.Job{ID: "job_2", Kind: hcp.JobDelete, State: hcp.JobNeedsAttention}
+	if got := reason(t, c, st, hcp.Command{Verb: hcp.VerbRetry, Job: "job_1"}); got != "not_last_job" {
+		t.Errorf("after a delete: %s", got)
+	}
+}

@@ -105,9 +105,9 @@ func (a *Actor) atRest() (string, []string) {
 		if since, ok := last.Error.Details["call_started_at"]; ok {
 			text += fmt.Sprintf(" (step %v, call begun at %v)", last.Error.Details["step"], since)
 		}
-		if last.Kind == hcp.JobCreate {
-			may = append(may, "retry the job")
-		}
+	}
+	if st.mayRetry() {
+		may = append(may, "retry the create")
 	}
 	if st.VM.Lifecycle != hcp.LifecycleDeleted {
 		may = append(may, "delete the VM")

@@ -151,7 +151,7 @@ func (t *turn) settleVM(job *hcp.Job) {
 		}
 		t.move(hcp.TriggerCreateFailed)
 		if vm.Lifecycle == hcp.LifecycleError {
-			vm.SetCondition(hcp.Condition{Type: "create_failed", Reason: string(faultCode(job)), Message: faultText(job), Since: t.now})
+			vm.SetCondition(hcp.Condition{Type: createFailed, Reason: string(faultCode(job)), Message: faultText(job), Since: t.now})
 		}
 		if !left {
 			t.release()

@@ -109,7 +109,7 @@ func (c *Core) Observe(st State, n Notice, now time.Time) Decision {
 	switch {
 	case n.Residue:
 		gone := vm.Lifecycle == hcp.LifecycleError || vm.Lifecycle == hcp.LifecycleDeleted
-		if !gone || !vm.CreateIntent {
+		if !gone || !vm.CreateIntent || failedCleanup(st, now) {
 			return Decision{State: st}
 		}
 		t.enqueue(hcp.JobCleanup, hcp.JobParams{})
@@ -129,4 +129,14 @@ func (c *Core) Observe(st State, n Notice, now time.Time) Decision {
 		return Decision{State: st}
 	}
 	return t.decision()
+}
+
+// cleanupPause is how long HCP lets residue be that it could not remove.
+const cleanupPause = 15 * time.Minute
+
+// failedCleanup reports whether a cleanup failed so lately that another would
+// only fail again; each sweep asks for one.
+func failedCleanup(st State, now time.Time) bool {
+	last := st.Last
+	return last != nil && last.Kind == hcp.JobCleanup && last.State != hcp.JobSucceeded && now.Sub(last.FinishedAt) < cleanupPause
 }
