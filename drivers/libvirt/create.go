@@ -38,24 +38,53 @@ func (d *Driver) Prepare(ctx context.Context, tok drivers.Token, spec drivers.Sp
 		if _, err := d.findImage(ctx, h, spec); err != nil {
 			return err
 		}
-		f, err := d.freeMemory(ctx, h)
-		free[i] = f
+		m, err := d.measure(ctx, h)
+		free[i] = m.free.MemoryMiB
 		return err
 	})
-	var best *host
-	var most int64
-	for i, h := range d.hosts {
-		if errs[i] == nil && (best == nil || free[i] > most) { // a tie goes to the first in the endpoint
-			best, most = h, free[i]
-		}
-	}
+	best := d.reserve(uuid, int64(spec.MemoryMiB), free, errs)
 	if best == nil {
 		return hcp.ProviderRef{}, worst(errs)
 	}
-	best.mu.Lock()
-	best.pending[uuid] = reservation{int64(spec.MemoryMiB), d.now().Add(reservedFor)}
-	best.mu.Unlock()
 	return hcp.ProviderRef{ID: id, Host: best.name}, nil
+}
+
+// reserve chooses among the hosts without error and reserves the memory there, in
+// one step: of two that prepare at once the second must see the first. A tie goes
+// to the first host of the endpoint.
+func (d *Driver) reserve(id golibvirt.UUID, memoryMiB int64, free []int64, errs []error) *host {
+	d.placing.Lock()
+	defer d.placing.Unlock()
+	var best *host
+	var most int64
+	for i, h := range d.hosts {
+		if errs[i] != nil {
+			continue
+		}
+		if f := free[i] - h.reserved(id, d.now()); best == nil || f > most {
+			best, most = h, f
+		}
+	}
+	if best != nil {
+		best.mu.Lock()
+		best.pending[id] = reservation{memoryMiB, d.now().Add(reservedFor)}
+		best.mu.Unlock()
+	}
+	return best
+}
+
+// reserved is the memory in MiB that prepared machines other than id will use here.
+func (h *host) reserved(id golibvirt.UUID, now time.Time) (sum int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for other, r := range h.pending {
+		if now.After(r.until) {
+			delete(h.pending, other)
+		} else if other != id {
+			sum += r.memoryMiB
+		}
+	}
+	return sum
 }
 
 // worst is the answer when no host will do: that of a host which answered says
@@ -69,26 +98,6 @@ func worst(errs []error) error {
 		}
 	}
 	return out
-}
-
-// freeMemory in MiB: the host's, less what all defined and prepared machines may
-// use. What runs at this moment would send a burst of creates to one host.
-func (d *Driver) freeMemory(ctx context.Context, h *host) (int64, error) {
-	c, err := d.measure(ctx, h)
-	if err != nil {
-		return 0, err
-	}
-	free := c.free.MemoryMiB
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for id, r := range h.pending {
-		if d.now().After(r.until) {
-			delete(h.pending, id)
-			continue
-		}
-		free -= r.memoryMiB
-	}
-	return free, nil
 }
 
 // findImage is the volume of the spec's artefact; nil when the spec has none.

@@ -33,6 +33,8 @@ type Driver struct {
 	done   context.Context // ends at Close
 	finish context.CancelFunc
 
+	placing sync.Mutex // held while a host is chosen
+
 	mu   sync.Mutex
 	busy map[hcp.VMID]chan struct{} // one mutating call per VM
 }
