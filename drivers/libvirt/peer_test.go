@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,16 +35,40 @@ var peers struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if peers.dir != "" {
-		for _, name := range []string{"lv-one", "lv-two"} {
-			if _, err := script("stop", name); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
-		}
-		_ = os.RemoveAll(peers.dir)
+	if peers.dir != "" && !stopPeers() {
+		code = 1
 	}
 	os.Exit(code)
+}
+
+func stopPeers() (ok bool) {
+	ok = true
+	for _, name := range []string{"lv-one", "lv-two"} {
+		if _, err := script("stop", name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			ok = false
+		}
+	}
+	if ok {
+		_ = os.RemoveAll(peers.dir)
+	}
+	return ok
+}
+
+// removeAbandoned ends the hosts of test runs that were killed.
+func removeAbandoned() {
+	dirs, err := filepath.Glob("/var/tmp/hcp-lv-*-*")
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		pid := strings.Split(filepath.Base(dir), "-")[2]
+		if _, err := os.Stat("/proc/" + pid); errors.Is(err, os.ErrNotExist) {
+			peers.dir = dir
+			stopPeers()
+		}
+	}
+	peers.dir = ""
 }
 
 func script(args ...string) (string, error) {
@@ -74,7 +99,8 @@ func startPeers() {
 		return
 	}
 	peers.image = strings.TrimSpace(string(out))
-	if peers.dir, err = os.MkdirTemp("/var/tmp", "hcp-lv"); err != nil {
+	removeAbandoned()
+	if peers.dir, err = os.MkdirTemp("/var/tmp", fmt.Sprintf("hcp-lv-%d-", os.Getpid())); err != nil {
 		peers.why = err.Error()
 		return
 	}
