@@ -12,5 +12,9 @@
 // into being; backing files are chosen by us, never by a tenant; a volume that
 // somebody else's machine names is never deleted.
 //
+// On a host: images, disks and seeds are volumes of the cluster's pool (option
+// pool, default "hcp" at /var/lib/libvirt/hcp); what a machine prints on its serial
+// console stands in /var/log/libvirt/qemu/NAME-serial.log and goes with the machine.
+//
 // Start reading at Open, then driver.go, host.go and session.go.
 package libvirt
