@@ -27,8 +27,11 @@ func localName(s source, path string) string {
 // poll, but never sleep, unless the time is that of a synctest bubble.
 func checkClock(s source) (found []Violation) {
 	name := localName(s, "time")
-	if name == "" || s.dir == "internal/clock" {
+	switch {
+	case name == "" || s.dir == "internal/clock":
 		return nil
+	case name == ".":
+		return []Violation{{"clock", s.path, "a dot import of time hides who reads the clock"}}
 	}
 	forbidden := clockFuncs
 	if isTestCode(s.path) {
