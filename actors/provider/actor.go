@@ -327,10 +327,17 @@ func (a *Actor) govern() {
 	a.onTick()
 }
 
+// optionConcurrency is the one option of a cluster that is the governor's own;
+// its driver does not see it.
+const (
+	optionConcurrency = "concurrency"
+	maxConcurrency    = 1000
+)
+
 // concurrency is how much work may run at once.
 func (a *Actor) concurrency() int {
-	if n, err := strconv.Atoi(a.cluster.Options["concurrency"]); err == nil && n > 0 {
-		return min(n, 1000)
+	if n, err := strconv.Atoi(a.cluster.Options[optionConcurrency]); err == nil && n > 0 {
+		return min(n, maxConcurrency)
 	}
 	if a.cluster.Driver == "sim" {
 		return 64

@@ -34,6 +34,10 @@ func (a *Actor) onAsk(m Ask) {
 			lost: func() { m.Reply(refuse(gone())) },
 		})
 	case hcp.VerbClusterCredentials:
+		if err := a.judgeRecord(a.cluster, cmd.Put.Credentials); err != nil {
+			m.Reply(refuse(err))
+			return
+		}
 		a.change(m, http.StatusOK, persistence.Commit{Secrets: []persistence.SecretChange{{
 			Name: hcp.CredentialContext(a.id), Sealed: cmd.Put.Credentials}}}, func(*hcp.Cluster) {}, a.reopen)
 	case hcp.VerbClusterDelete:
@@ -54,6 +58,10 @@ func (a *Actor) put(m Ask) {
 		m.Reply(refuse(e))
 		return
 	}
+	if err := a.judgeRecord(given, m.Command.Put.Credentials); err != nil {
+		m.Reply(refuse(err))
+		return
+	}
 	status := http.StatusOK
 	if a.cluster.ID == "" {
 		status = http.StatusCreated
@@ -63,9 +71,10 @@ func (a *Actor) put(m Ask) {
 		c.Secrets = []persistence.SecretChange{{Name: hcp.CredentialContext(a.id), Sealed: m.Command.Put.Credentials}}
 	}
 	a.change(m, status, c, func(c *hcp.Cluster) {
-		created, info := c.CreatedAt, c.Info
+		// What a caller read before may be old by now: maintenance has a verb of its own.
+		created, info, maintenance := c.CreatedAt, c.Info, c.Maintenance
 		*c = given
-		c.CreatedAt, c.Info, c.Deleted = created, info, false
+		c.CreatedAt, c.Info, c.Maintenance, c.Deleted = created, info, maintenance, false
 		if created.IsZero() {
 			c.CreatedAt = a.deps.Clock.Now()
 		}

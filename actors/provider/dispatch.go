@@ -2,6 +2,8 @@ package provider
 
 import (
 	"context"
+	"maps"
+	"strconv"
 	"time"
 
 	"github.com/lotuscloud/hcp"
@@ -113,31 +115,65 @@ func (a *Actor) onUse(m Use) {
 // openDriver makes the driver from the record and its sealed credentials.
 func (a *Actor) openDriver() {
 	a.closeDriver()
-	open, ok := a.deps.Openers[a.cluster.Driver]
-	if !ok {
-		a.openErr = hcp.Errorf(hcp.CodeInvalidRequest, "unknown_driver", "there is no driver %q in this build", a.cluster.Driver)
+	driver, err := a.open(a.cluster, nil)
+	if err != nil {
+		old := a.openErr
+		a.driver, a.openErr = nil, hcp.AsError(err)
+		if old == nil || old.Error() != a.openErr.Error() { // it is tried again at every probe
+			a.log.Error("the driver could not be opened", "driver", a.cluster.Driver, "err", err, "fields", a.openErr.Fields)
+		}
 		return
+	}
+	a.driver, a.openErr = driver, nil
+	a.watch()
+}
+
+// open makes a driver of a record; without credentials it takes those stored.
+// Openers dial nothing: it is quick.
+func (a *Actor) open(record hcp.Cluster, sealed hcp.Sealed) (drivers.Driver, error) {
+	open, ok := a.deps.Openers[record.Driver]
+	if !ok {
+		return nil, hcp.Errorf(hcp.CodeInvalidRequest, "unknown_driver", "there is no driver %q in this build", record.Driver)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	if sealed == nil {
+		var err error
+		if sealed, err = a.deps.Store.Secret(ctx, hcp.CredentialContext(a.id)); err != nil && !hcp.IsCode(err, hcp.CodeNotFound) {
+			return nil, err
+		}
+	}
 	var credentials []byte
-	sealed, err := a.deps.Store.Secret(ctx, hcp.CredentialContext(a.id))
+	if len(sealed) > 0 {
+		var err error
+		if credentials, err = a.deps.Sealer.Open(sealed, hcp.CredentialContext(a.id)); err != nil {
+			return nil, err
+		}
+	}
+	options := maps.Clone(record.Options)
+	delete(options, optionConcurrency)
+	return open(ctx, drivers.Config{Cluster: a.id, Endpoint: record.Endpoint, Options: options,
+		Credentials: credentials, CallTimeout: a.deps.Policy.CallTimeout, Now: a.deps.Clock.Now, Log: a.log})
+}
+
+// judgeRecord refuses what no driver can be made of, before it is stored: a cluster
+// that works must not be lost to a slip in an option.
+func (a *Actor) judgeRecord(record hcp.Cluster, sealed hcp.Sealed) error {
+	if v, ok := record.Options[optionConcurrency]; ok {
+		if n, err := strconv.Atoi(v); err != nil || n < 1 || n > maxConcurrency {
+			e := hcp.Errorf(hcp.CodeInvalidRequest, "invalid_option", "an option of the cluster is not valid")
+			e.Fields = []hcp.FieldError{{Pointer: "/options/" + optionConcurrency, Reason: "invalid_option", Detail: "it is a number from 1 to 1000"}}
+			return e
+		}
+	}
+	d, err := a.open(record, sealed)
 	if err == nil {
-		credentials, err = a.deps.Sealer.Open(sealed, hcp.CredentialContext(a.id))
-	} else if hcp.IsCode(err, hcp.CodeNotFound) {
-		err = nil
+		return d.Close()
 	}
-	if err == nil {
-		a.driver, err = open(ctx, drivers.Config{Cluster: a.id, Endpoint: a.cluster.Endpoint, Options: a.cluster.Options,
-			Credentials: credentials, CallTimeout: a.deps.Policy.CallTimeout, Now: a.deps.Clock.Now, Log: a.log})
+	if hcp.IsCode(err, hcp.CodeInvalidRequest) {
+		return err
 	}
-	if err != nil {
-		a.driver, a.openErr = nil, hcp.AsError(err)
-		a.log.Error("the driver could not be opened", "driver", a.cluster.Driver, "err", err)
-		return
-	}
-	a.openErr = nil
-	a.watch()
+	return nil // trouble of ours; opening it again will tell
 }
 
 func (a *Actor) closeDriver() {
