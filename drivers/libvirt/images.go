@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	golibvirt "github.com/digitalocean/go-libvirt"
 
 	"github.com/lotuscloud/hcp"
+	"github.com/lotuscloud/hcp/internal/clock"
 )
 
 // A volume cannot be renamed, so an upload goes into the volume of its final
@@ -206,8 +208,9 @@ func (h *host) fill(ctx context.Context, pool golibvirt.StoragePool, vol golibvi
 	defer unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	source := &paced{r: content, patience: patience, stalled: time.AfterFunc(patience, cancel)}
-	defer source.stalled.Stop()
+	source := &paced{r: content, watch: func() (stop func() bool) { return clock.Real().AfterFunc(patience, cancel) }}
+	source.rest(true)
+	defer source.end()
 	return h.stream(ctx, func(lv *golibvirt.Libvirt) error {
 		return lv.StorageVolUpload(vol, source, 0, uint64(size), 0)
 	})
@@ -215,15 +218,38 @@ func (h *host) fill(ctx context.Context, pool golibvirt.StoragePool, vol golibvi
 
 // paced runs a timer while its reader is away, and not while the source is slow.
 type paced struct {
-	r        io.Reader
-	patience time.Duration
-	stalled  *time.Timer
+	r     io.Reader
+	watch func() (stop func() bool)
+
+	mu    sync.Mutex // a stream that was given up may still read
+	stop  func() bool
+	ended bool
+}
+
+// rest stops the timer; with again it starts anew.
+func (p *paced) rest(again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop != nil {
+		p.stop()
+		p.stop = nil
+	}
+	if again && !p.ended {
+		p.stop = p.watch()
+	}
+}
+
+func (p *paced) end() {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	p.rest(false)
 }
 
 func (p *paced) Read(b []byte) (int, error) {
-	p.stalled.Stop()
+	p.rest(false)
 	n, err := p.r.Read(b)
-	p.stalled.Reset(p.patience)
+	p.rest(true)
 	return n, err
 }
 
