@@ -2,6 +2,7 @@ package libvirt
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,8 +23,8 @@ func (s slow) Read(b []byte) (int, error) {
 func TestPacedGivesUpTheReaderAndNotTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const patience = time.Second
-		gaveUp := 0
-		watch := func() func() bool { return clock.Real().AfterFunc(patience, func() { gaveUp++ }) }
+		var gaveUp atomic.Int32
+		watch := func() func() bool { return clock.Real().AfterFunc(patience, func() { gaveUp.Add(1) }) }
 		p := &paced{r: slow{10 * patience}, watch: watch}
 		p.rest(true)
 		for range 3 {
@@ -33,13 +34,13 @@ func TestPacedGivesUpTheReaderAndNotTheSource(t *testing.T) {
 			time.Sleep(patience / 2)
 		}
 		synctest.Wait()
-		if gaveUp != 0 {
-			t.Fatalf("gave up %d times on a slow source, want 0", gaveUp)
+		if gaveUp.Load() != 0 {
+			t.Fatalf("gave up %d times on a slow source, want 0", gaveUp.Load())
 		}
 		time.Sleep(patience)
 		synctest.Wait()
-		if gaveUp != 1 {
-			t.Fatalf("gave up %d times on a host that takes nothing, want 1", gaveUp)
+		if gaveUp.Load() != 1 {
+			t.Fatalf("gave up %d times on a host that takes nothing, want 1", gaveUp.Load())
 		}
 	})
 }
@@ -47,9 +48,9 @@ func TestPacedGivesUpTheReaderAndNotTheSource(t *testing.T) {
 // A stream that was given up may still read once: no timer begins after the end.
 func TestPacedStartsNoTimerAfterItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gaveUp := 0
+		var gaveUp atomic.Int32
 		p := &paced{r: strings.NewReader("x"), watch: func() func() bool {
-			return clock.Real().AfterFunc(time.Second, func() { gaveUp++ })
+			return clock.Real().AfterFunc(time.Second, func() { gaveUp.Add(1) })
 		}}
 		p.rest(true)
 		p.end()
@@ -58,8 +59,8 @@ func TestPacedStartsNoTimerAfterItsEnd(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if gaveUp != 0 {
-			t.Fatalf("a timer began after the end and fired %d times", gaveUp)
+		if gaveUp.Load() != 0 {
+			t.Fatalf("a timer began after the end and fired %d times", gaveUp.Load())
 		}
 	})
 }
