@@ -11,7 +11,7 @@ const MaxLines = 400
 // imports says which folders of the module a folder may import. The longest
 // matching key counts for a package; an entry allows a folder and, with /..., what
 // is below it. The root package, internal/... and the folder itself are always
-// allowed but where stated otherwise. Test files may import more: see testImports.
+// allowed but where stated otherwise. Test files may import more: see mayImport.
 var imports = map[string][]string{
 	".":                 {}, // the domain: standard library only
 	"internal":          {"persistence", "transport", "drivers"},
@@ -56,7 +56,6 @@ var vendors = map[string][]string{
 	"github.com/vmware/":                 {"drivers/vsphere"},
 	"github.com/luthermonson/":           {"drivers/proxmox"},
 	"github.com/masterzen/":              {"drivers/hyperv"},
-	"github.com/knadh/koanf/":            {"internal/config"},
 	"github.com/prometheus/":             {"internal/observability", "cmd"},
 	"github.com/sony/gobreaker":          {"actors"},
 }
