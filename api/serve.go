@@ -89,7 +89,7 @@ func (s *Server) admit(c *call) error {
 		return err
 	}
 	if c.route.Scope != "" && c.identity.Scope != c.route.Scope {
-		return hcp.Errorf(hcp.CodeForbidden, "wrong_scope", "a %s token does not open the %s scope", c.identity.Scope, c.route.Scope).
+		return hcp.Errorf(hcp.CodeForbidden, "wrong_scope", "a token of scope %s does not open scope %s", c.identity.Scope, c.route.Scope).
 			WithHint("use a token of the other scope")
 	}
 	grants, err := s.bindings.Of(c.ctx, c.identity.Subject)
