@@ -74,12 +74,12 @@ func TestOptionsAndEndpointsAreChecked(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", ",", "xen:///system", "qemu:///session", "qemu://host/system", "qemu+unix:///system?socket=rel", "qemu+ssh://root:pw@h/system",
-		"qemu+ssh://h/system", "qemu+tcp:///system", "qemu:///system,qemu:///system", "qemu:///system?keyfile=/etc/shadow", "http://x", "::"} {
+		"qemu+ssh://h/system", "qemu+tcp:///system", "qemu+tcp://h:1/system", "qemu+tcp://192.0.2.1/system", "qemu:///system,qemu:///system", "qemu:///system?keyfile=/etc/shadow", "http://x", "::"} {
 		if _, err := parseEndpoints(bad, credentials{}); !hcp.IsCode(err, hcp.CodeInvalidRequest) {
 			t.Errorf("endpoint %q: %v", bad, err)
 		}
 	}
-	eps, err := parseEndpoints("qemu:///system, qemu+unix:///system?socket=/x/sock , qemu+tcp://h:1/system?name=n", credentials{})
+	eps, err := parseEndpoints("qemu:///system, qemu+unix:///system?socket=/x/sock , qemu+tcp://127.0.0.1:1/system?name=n", credentials{})
 	if err != nil || len(eps) != 3 || eps[0].name != "local" || eps[1].name != "/x/sock" || eps[2].name != "n" {
 		t.Errorf("%+v %v", eps, err)
 	}

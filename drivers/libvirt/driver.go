@@ -41,7 +41,7 @@ type Driver struct {
 
 // Open makes a driver of the hosts that cfg.Endpoint lists, comma-separated:
 // qemu:///system, qemu+unix:///system?socket=PATH, qemu+ssh://user@host/system
-// (qemu+tcp for tests). A parameter name=X gives a host its name. Nothing is
+// (qemu+tcp on this machine only, for tests). A parameter name=X gives a host its name. Nothing is
 // dialled yet.
 func Open(_ context.Context, cfg drivers.Config) (drivers.Driver, error) {
 	opts, err := parseOptions(cfg.Options)

@@ -87,6 +87,10 @@ func parseEndpoint(raw string, creds credentials) (endpoint, error) {
 		if u.Hostname() == "" {
 			return endpoint{}, badEndpoint("it names no host")
 		}
+		// Plain TCP has no authentication and no secrecy: it never leaves this machine.
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return endpoint{}, badEndpoint("qemu+tcp is plain text without authentication and reaches this machine only; use qemu+ssh")
+		}
 		ep.dial = dialer("tcp", net.JoinHostPort(u.Hostname(), orDefault(u.Port(), "16509")))
 	case "qemu+ssh":
 		if u.Hostname() == "" {
