@@ -306,3 +306,26 @@ func TestAFailedCreateCanBeTriedAgainAfterALook(t *testing.T) {
 		t.Errorf("after a delete: %s", got)
 	}
 }
+
+func TestAnUndoOutlastsAnOutage(t *testing.T) {
+	// Each refusal of the open breaker counted as a try: an outage of two minutes used up
+	// all ten, and the undo was given up with its machine left behind.
+	c := newCore()
+	st := accept(t, c, State{}, hcp.Command{Verb: hcp.VerbCreate, Create: &hcp.CreateVM{VM: at(hcp.LifecycleCreating, hcp.PowerStopped).VM}})
+	st = c.Advance(st, *st.Running, []saga.StepResult{{Index: 0, Result: saga.Finish("")}}, t0).State
+	st = c.Advance(st, *st.Running, []saga.StepResult{{Index: 1, Result: saga.Fail(hcp.Errorf(hcp.CodeInternal, "planted", "planted"))}}, t0).State
+	away := saga.Fail(hcp.Errorf(hcp.CodeProviderUnavailable, "breaker_open", "planted"))
+	now := t0
+	for range 50 {
+		st = c.Advance(st, *st.Running, []saga.StepResult{{Index: 1, Result: away}}, now).State
+		if len(st.Jobs) == 0 {
+			t.Fatalf("given up %s after the start: %s", now.Sub(t0), st.Last.State)
+		}
+		now = st.Jobs[0].NextAttemptAt
+		st = c.Due(st, now).State
+	}
+	now = t0.Add(c.Policy.UndoTimeout)
+	if st = c.Advance(st, *st.Running, []saga.StepResult{{Index: 1, Result: away}}, now).State; st.Last == nil || st.Last.State != hcp.JobNeedsAttention {
+		t.Error("the undo has no end")
+	}
+}

@@ -162,7 +162,9 @@ func (t *turn) undoFailed(job *hcp.Job, e *hcp.Error, isOver bool) {
 	step.Error = e.Fault()
 	job.Cause = causeOf(e)
 	pause := max(t.pauseBefore(step.UndoTries), e.RetryAfter)
-	if !isOver && step.UndoTries < t.Policy.UndoTries && t.now.Add(pause).Before(job.UndoDeadline) {
+	// A provider that is away was not even asked: only the deadline bounds that.
+	mayTry := step.UndoTries < t.Policy.UndoTries || e.Code == hcp.CodeProviderUnavailable
+	if !isOver && mayTry && t.now.Add(pause).Before(job.UndoDeadline) {
 		job.State, job.NextAttemptAt = hcp.JobWaiting, t.now.Add(pause)
 		t.wakeAt = job.NextAttemptAt
 		t.trail(job, "undo of %s failed with %s; the next attempt is in %s", step.Name, e.Code, pause.Round(time.Millisecond))
