@@ -1,7 +1,9 @@
 package node
 
 import (
+	"fmt"
 	"maps"
+	"sync"
 	"testing"
 
 	"github.com/lotuscloud/hcp"
@@ -57,5 +59,44 @@ func TestAnUpdateOfAClusterLeavesMaintenanceAlone(t *testing.T) {
 	b.must(err)
 	if !st.Cluster.Maintenance {
 		t.Error("the cluster is no longer in maintenance")
+	}
+}
+
+func TestNoVMIsLeftOnAClusterThatIsDeleted(t *testing.T) {
+	// Whether VMs live on the cluster was asked before its end was stored: a create in
+	// between was accepted, and its VM could be neither made nor deleted.
+	b := newBundle(t)
+	for round := range 5 {
+		var all sync.WaitGroup
+		accepted := make([]hcp.Answer, 8)
+		for i := range accepted {
+			all.Go(func() {
+				v := b.newVM(fmt.Sprintf("web-%d-%d", round, i))
+				accepted[i], _ = b.ask(hcp.Command{Verb: hcp.VerbCreate, VM: v.ID, Create: &hcp.CreateVM{VM: v, Claim: v.Flavor.Sizes()}})
+			})
+		}
+		var err error
+		all.Go(func() { _, err = b.ask(hcp.Command{Verb: hcp.VerbClusterDelete}) })
+		all.Wait()
+		for _, a := range accepted {
+			if a.Job == "" {
+				continue
+			}
+			if err == nil {
+				t.Fatal("a create was accepted and its cluster deleted")
+			}
+			b.final(b.do(hcp.Command{Verb: hcp.VerbDelete, VM: a.VM}).Job)
+		}
+		if err == nil {
+			return
+		}
+		b.eventually("the cluster has room again", func() bool {
+			room, err := b.store.ClusterCapacity(b.t.Context())
+			return err == nil && room[b.id].Limit.VCPUs > 0
+		})
+	}
+	b.do(hcp.Command{Verb: hcp.VerbClusterDelete})
+	if _, err := b.ask(hcp.Command{Verb: hcp.VerbClusterProbe}); !hcp.IsCode(err, hcp.CodeNotFound) {
+		t.Errorf("a deleted cluster: %v", err)
 	}
 }

@@ -141,6 +141,7 @@ type Actor struct {
 	isStoring bool
 	isTicking bool
 	limit     *hcp.Sizes // as last stored
+	isShut    bool       // it is being unregistered: no room for anybody
 }
 
 var _ actors.Behaviour = (*Actor)(nil)

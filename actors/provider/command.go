@@ -75,6 +75,7 @@ func (a *Actor) put(m Ask) {
 		created, info, maintenance := c.CreatedAt, c.Info, c.Maintenance
 		*c = given
 		c.CreatedAt, c.Info, c.Maintenance, c.Deleted = created, info, maintenance, false
+		a.isShut, a.limit = false, nil
 		if created.IsZero() {
 			c.CreatedAt = a.deps.Clock.Now()
 		}
@@ -91,30 +92,51 @@ func (a *Actor) reopen() {
 	}
 }
 
-// remove unregisters a cluster that no VM lives on.
+// remove unregisters a cluster that no VM lives on. It looks twice: once as
+// things stand, and once more when no VM can be placed there any more.
 func (a *Actor) remove(m Ask) {
+	a.lookFor(m, false)
+}
+
+func (a *Actor) lookFor(m Ask, isShut bool) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		rows, err := a.deps.Store.ListVMs(ctx, persistence.VMFilter{Cluster: a.id, Page: persistence.Page{Limit: 1}})
-		a.self.Tell(emptied{m, len(rows) == 0, err})
+		a.self.Tell(emptied{m, isShut, len(rows) == 0, err})
 	}()
 }
 
 // emptied says whether the cluster may go.
 type emptied struct {
 	ask     Ask
+	isShut  bool // no VM could be placed here when it was looked
 	isEmpty bool
 	err     error
 }
 
 func (a *Actor) onEmptied(m emptied) {
 	switch {
-	case m.err != nil:
-		m.ask.Reply(refuse(m.err))
-	case !m.isEmpty:
-		m.ask.Reply(refuse(hcp.Errorf(hcp.CodeConflict, "in_use", "VMs live on the cluster").
-			WithHint("set it to maintenance, delete its VMs, then delete the cluster")))
+	case m.err != nil || !m.isEmpty:
+		if m.isShut {
+			a.isShut, a.limit, a.nextSweep = false, nil, time.Time{} // the next sweep gives it room again
+		}
+		err := m.err
+		if err == nil {
+			err = hcp.Errorf(hcp.CodeConflict, "in_use", "VMs live on the cluster").
+				WithHint("set it to maintenance, delete its VMs, then delete the cluster")
+		}
+		m.ask.Reply(refuse(err))
+	case !m.isShut:
+		a.isShut = true
+		a.commit(persistence.Commit{Capacity: []persistence.CapacityLimit{{Cluster: a.id}}}, nil, func(err error) {
+			if err != nil {
+				a.isShut = false
+				m.ask.Reply(refusedBy(err, nil))
+				return
+			}
+			a.lookFor(m.ask, true)
+		})
 	default:
 		a.change(m.ask, http.StatusOK, persistence.Commit{Secrets: []persistence.SecretChange{{Name: hcp.CredentialContext(a.id)}}},
 			func(c *hcp.Cluster) { c.Deleted = true }, a.closeDriver)

@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"time"
+
 	"github.com/lotuscloud/hcp"
 	"github.com/lotuscloud/hcp/persistence"
 )
@@ -87,6 +89,9 @@ func (a *Actor) onCommitted(m committed) {
 func (a *Actor) onRefused(err error) {
 	refusal, ok := persistence.RefusalOf(err)
 	if ok && refusal.Kind != persistence.RefusedFenced {
+		if a.isShut { // it was the cluster's end; it goes on and needs room
+			a.isShut, a.limit, a.nextSweep = false, nil, time.Time{}
+		}
 		a.sendCommit() // this one was refused on its own account
 		return
 	}

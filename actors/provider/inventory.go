@@ -328,7 +328,7 @@ func (a *Actor) onStored(m storedRows) {
 
 // setLimit stores how much may be claimed, when it changed.
 func (a *Actor) setLimit(limit hcp.Sizes) {
-	if a.limit != nil && *a.limit == limit {
+	if a.isShut || a.limit != nil && *a.limit == limit {
 		return
 	}
 	a.limit = &limit
