@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -27,10 +28,22 @@ type System struct {
 // NewSystem starts the runtime.
 func NewSystem(log *slog.Logger) *System {
 	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return log.With("part", "actors")
+		return slog.New(warnings{log.Handler()}).With("part", "actors")
 	})
 	return &System{runtime: actor.NewActorSystem(quiet), log: log}
 }
+
+// warnings passes what the runtime says from warnings on: that it started, and
+// that a message came for an actor that had left, is not news.
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && w.Handler.Enabled(ctx, l)
+}
+
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler { return warnings{w.Handler.WithAttrs(attrs)} }
+
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
 
 // Shutdown ends the runtime; actors have been retired before.
 func (s *System) Shutdown() { s.runtime.Shutdown() }

@@ -122,6 +122,9 @@ func record[T any](kind persistence.RecordKind, id, name, parent string, v T) (p
 // a libvirt that has just started asks each QEMU what it can do.
 const patience = time.Minute
 
+// answerWithin is how long a hypervisor that refuses at once is asked again.
+const answerWithin = 10 * time.Second
+
 // do sends a command as hcpd itself.
 func (p *plane) do(ctx context.Context, c hcp.Command) (hcp.Answer, error) {
 	c.ID = hcp.CommandID(p.ids.New(hcp.KindCommand))
@@ -152,32 +155,42 @@ func (p *plane) ensureCluster(ctx context.Context, c hcp.Cluster) (hcp.ClusterID
 			return "", err
 		}
 	}
-	if _, err := p.do(ctx, hcp.Command{Verb: hcp.VerbClusterProbe, Cluster: c.ID}); err != nil {
-		return "", err
-	}
-	return c.ID, p.awaitRoom(ctx, c)
+	return c.ID, p.awaitCluster(ctx, c)
 }
 
-// awaitRoom waits until the first sweep has said how much may be placed there.
-func (p *plane) awaitRoom(ctx context.Context, c hcp.Cluster) error {
+// awaitCluster waits until the cluster answers now, whatever an earlier run has
+// stored of it, and a sweep has said how much may be placed there.
+func (p *plane) awaitCluster(ctx context.Context, c hcp.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	ticks, stop := p.clock.NewTicker(50 * time.Millisecond)
+	began := p.clock.Now()
+	ticks, stop := p.clock.NewTicker(300 * time.Millisecond)
 	defer stop()
 	for {
+		answer, err := p.do(ctx, hcp.Command{Verb: hcp.VerbClusterProbe, Cluster: c.ID})
+		if err != nil {
+			return err
+		}
+		var view hcp.ClusterView
+		if err := json.Unmarshal(answer.Body, &view); err != nil {
+			return err
+		}
 		room, err := p.store.ClusterCapacity(ctx)
 		if err != nil {
 			return err
 		}
-		if _, ok := room[c.ID]; ok {
+		isUp := view.Reachability != nil && view.Reachability.Reachable
+		if _, hasRoom := room[c.ID]; isUp && hasRoom {
 			return nil
+		}
+		if !isUp && p.clock.Now().Sub(began) > answerWithin {
+			return hcp.Errorf(hcp.CodeProviderUnavailable, "unreachable", "the cluster %s at %s does not answer", c.Name, c.Endpoint).
+				WithHint("start it, or leave the flag that registers it away")
 		}
 		select {
 		case <-ticks:
 		case <-ctx.Done():
-			reach, _ := p.store.Reachability(context.WithoutCancel(ctx))
-			return hcp.Errorf(hcp.CodeProviderUnavailable, reach[c.ID].Reason, "the cluster %s at %s does not answer", c.Name, c.Endpoint).
-				WithHint("start it, or leave the flag that registers it away")
+			return hcp.Errorf(hcp.CodeProviderTimeout, "no_inventory", "the cluster %s at %s answers, but its inventory does not come", c.Name, c.Endpoint)
 		}
 	}
 }

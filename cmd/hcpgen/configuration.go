@@ -23,7 +23,11 @@ func configurationPage() []byte {
 		if v := s.Value(defaults); v != "" {
 			value = "`" + v + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | `--%s` | `%s` | %s | %s |\n", s.Key, s.Flag(), s.Env(), value, s.Usage)
+		env := "none"
+		if s.Env() != "" {
+			env = "`" + s.Env() + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `--%s` | %s | %s | %s |\n", s.Key, s.Flag(), env, value, s.Usage)
 	}
 	return []byte(b.String())
 }

@@ -58,7 +58,7 @@ func Load(defaults Config, args, environ []string, warn func(string)) (Config, e
 		}
 	}
 	for _, s := range settings {
-		if v, ok := env[s.Env()]; ok {
+		if v, ok := env[s.Env()]; ok && s.Env() != "" {
 			if err := s.set(&c, v); err != nil {
 				return c, fmt.Errorf("the environment variable %s is wrong: %w", s.Env(), err)
 			}
@@ -139,7 +139,9 @@ func flagError(err error, settings []Setting) error {
 func unknownEnv(env map[string]string, settings []Setting, warn func(string)) error {
 	known := []string{}
 	for _, s := range settings {
-		known = append(known, s.Env())
+		if s.Env() != "" {
+			known = append(known, s.Env())
+		}
 	}
 	for _, name := range sortedKeys(env) {
 		if slices.Contains(clientEnv, name) {

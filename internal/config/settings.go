@@ -50,6 +50,8 @@ type Setting struct {
 	Usage string
 	// IsSwitch settings are true when their flag stands alone.
 	IsSwitch bool
+	// hasNoEnv settings are not read from the environment: their variable is somebody else's.
+	hasNoEnv bool
 	set      func(c *Config, v string) error
 	get      func(c *Config) string
 }
@@ -57,8 +59,12 @@ type Setting struct {
 // Flag is the setting's command line flag: --jobs.step-timeout.
 func (s Setting) Flag() string { return strings.ReplaceAll(s.Key, "_", "-") }
 
-// Env is the setting's environment variable: HCP_JOBS__STEP_TIMEOUT.
+// Env is the setting's environment variable: HCP_JOBS__STEP_TIMEOUT; empty when it
+// has none.
 func (s Setting) Env() string {
+	if s.hasNoEnv {
+		return ""
+	}
 	return "HCP_" + strings.ToUpper(strings.ReplaceAll(strings.ReplaceAll(s.Key, ".", "__"), "-", "_"))
 }
 
@@ -71,6 +77,7 @@ func Settings() []Setting {
 		return Setting{Key: key, Usage: usage, set: func(c *Config, v string) error { *at(c) = v; return nil },
 			get: func(c *Config) string { return *at(c) }}
 	}
+	flagOnly := func(s Setting) Setting { s.hasNoEnv = true; return s }
 	address := func(key, usage string, at func(*Config) *string) Setting {
 		s := text(key, usage, at)
 		s.set = func(c *Config, v string) error {
@@ -134,7 +141,8 @@ func Settings() []Setting {
 			}},
 		text("ready-file", "write addresses and, with --dev, tokens to this file once hcpd serves", func(c *Config) *string { return &c.ReadyFile }),
 		text("libvirt", "with --dev: also register this libvirt, for example qemu:///system", func(c *Config) *string { return &c.Libvirt }),
-		text("sim", "with --dev: use the simulated hypervisor at this URL instead of one in the process", func(c *Config) *string { return &c.Sim }),
+		// HCP_SIM is hcpctl's: what it names is not meant for a hcpd of the same shell.
+		flagOnly(text("sim", "with --dev: use the simulated hypervisor at this URL instead of one in the process", func(c *Config) *string { return &c.Sim })),
 		text("tls.cert", "certificate file of the API", func(c *Config) *string { return &c.TLSCert }),
 		text("tls.key", "key file of the API's certificate", func(c *Config) *string { return &c.TLSKey }),
 		text("key-file", "file of the key that seals secrets; default: hcp.key in the data folder", func(c *Config) *string { return &c.KeyFile }),

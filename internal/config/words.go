@@ -11,7 +11,11 @@ import (
 // with what it means. There are no secrets in it: they live in files.
 func Print(w io.Writer, c Config) error {
 	for _, s := range Settings() {
-		if _, err := fmt.Fprintf(w, "# %s\n# flag --%s, environment %s\n%s: %q\n", s.Usage, s.Flag(), s.Env(), s.Key, s.get(&c)); err != nil {
+		env := ""
+		if s.Env() != "" {
+			env = ", environment " + s.Env()
+		}
+		if _, err := fmt.Fprintf(w, "# %s\n# flag --%s%s\n%s: %q\n", s.Usage, s.Flag(), env, s.Key, s.get(&c)); err != nil {
 			return err
 		}
 	}
