@@ -329,3 +329,18 @@ func TestAnUndoOutlastsAnOutage(t *testing.T) {
 		t.Error("the undo has no end")
 	}
 }
+
+func TestACreateThatNeverBeganHoldsNoProviderID(t *testing.T) {
+	// A create cancelled right after its id was reserved kept the id: the VM's record named
+	// a machine that never was.
+	c := newCore()
+	vm := at(hcp.LifecycleCreating, hcp.PowerStopped).VM
+	vm.Ref = nil
+	st := accept(t, c, State{}, hcp.Command{Verb: hcp.VerbCreate, Create: &hcp.CreateVM{VM: vm}})
+	st = accept(t, c, st, hcp.Command{Verb: hcp.VerbCancel, Job: st.Jobs[0].ID})
+	reserved := saga.Finish("").With(saga.Change{Ref: &hcp.ProviderRef{ID: "100"}})
+	st = c.Advance(st, *st.Running, []saga.StepResult{{Index: 0, Result: reserved}}, t0).State
+	if st.Last == nil || st.Last.State != hcp.JobCancelled || st.VM.Ref != nil || st.VM.Holding {
+		t.Errorf("last job %+v, ref %v, holding %t", st.Last, st.VM.Ref, st.VM.Holding)
+	}
+}

@@ -154,6 +154,7 @@ func (t *turn) settleVM(job *hcp.Job) {
 			vm.SetCondition(hcp.Condition{Type: createFailed, Reason: string(faultCode(job)), Message: faultText(job), Since: t.now})
 		}
 		if !left {
+			vm.Ref = nil // undone, or no more than reserved
 			t.release()
 		}
 	case hcp.JobDelete:
