@@ -137,8 +137,6 @@ func eventually(t testing.TB, limit time.Duration, what string, f func() bool) {
 
 const someRef = "01939999-0000-7000-8000-000000000001"
 
-var someVM = func() hcp.VMID { id, _ := hcp.VMIDFromUUID(someRef); return id }()
-
 // The client library trusts a frame's length: below 28 it panics in a goroutine
 // of its own, which nothing can recover from; a huge one takes the memory.
 func TestABadFrameLengthEndsTheConnectionAndNotTheProcess(t *testing.T) {
