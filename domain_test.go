@@ -216,7 +216,10 @@ func TestPlacementRanksAndSaysWhyNot(t *testing.T) {
 	if e := hcp.PlaceRefusal([]hcp.Rejection{{Reason: "capability"}}); e.Code != hcp.CodeFeatureNotSupported {
 		t.Errorf("a zone that cannot: %v", e)
 	}
-	if e := hcp.PlaceRefusal(rejected); e.Code != hcp.CodeNoCapacity {
+	if e := hcp.PlaceRefusal([]hcp.Rejection{{Reason: "unreachable"}, {Reason: "unreachable"}}); e.Reason != "unreachable" {
+		t.Errorf("a zone that is away: %v", e)
+	}
+	if e := hcp.PlaceRefusal(rejected); e.Code != hcp.CodeNoCapacity || e.Reason != "no_room" {
 		t.Errorf("a zone that is full: %v", e)
 	}
 }

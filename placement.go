@@ -102,7 +102,13 @@ func PlaceRefusal(rejected []Rejection) *Error {
 	case counts["no_artefact"]+counts["capability"] == total:
 		e = Errorf(CodeFeatureNotSupported, "no_artefact", "the image is not available in this zone").WithHint("choose another zone or image")
 	default:
-		e = Errorf(CodeNoCapacity, "no_room", "no cluster of the zone can take this VM now")
+		reason := "no_room"
+		for r, n := range counts {
+			if n == total {
+				reason = r // one cause for all: maintenance, unreachable
+			}
+		}
+		e = Errorf(CodeNoCapacity, reason, "no cluster of the zone can take this VM now")
 	}
 	if total > 0 {
 		e.Details = map[string]any{"reasons": counts}

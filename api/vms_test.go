@@ -250,7 +250,7 @@ func TestPlacementRefusals(t *testing.T) {
 	refused("a retired flavor", hcp.CodeConflict, "flavor_retired")
 	ops("PATCH", "/flavors/small", `{"retired":false}`)
 	ops("POST", "/clusters/cl-secret-name/maintenance", `{"enabled":true}`)
-	refused("maintenance", hcp.CodeNoCapacity, "no_room")
+	refused("maintenance", hcp.CodeNoCapacity, "maintenance")
 	ops("POST", "/clusters/cl-secret-name/maintenance", `{"enabled":false}`)
 	ops("PUT", "/zones/local", `{"name":"local","region":"here"}`)
 	refused("an empty zone", hcp.CodeNoCapacity, "empty_zone")

@@ -111,6 +111,11 @@ func (t *turn) acceptVerb(cmd hcp.Command, kind hcp.JobKind) (Decision, error) {
 	vm := &t.st.VM
 	if n := len(t.st.Jobs); n > 0 {
 		if last := &t.st.Jobs[n-1]; last.Kind == kind && last.Cancel == nil && last.Phase == hcp.PhaseForward {
+			if cmd.Stop != nil && cmd.Stop.Mode == hcp.StopForce && last.Params.StopMode != hcp.StopForce {
+				// It joins, and what asked the guest so far cuts the power from its next round on.
+				last.Params.StopMode = hcp.StopForce
+				t.trail(last, "a later call asks for force")
+			}
 			return t.joined(cmd, last)
 		}
 	}

@@ -49,7 +49,10 @@ func (c *Core) Advance(st State, run Run, results []saga.StepResult, now time.Ti
 			if !durable {
 				round = run.Round + 1
 			}
-			t.repeat(job, Run{Job: job.ID, Step: job.Step, Round: round, After: r.After}, durable)
+			if run.Mode != job.Params.StopMode {
+				round, r.After = 0, 0 // asked to force meanwhile: the rounds so far were for something else
+			}
+			t.repeat(job, Run{Job: job.ID, Step: job.Step, Round: round, After: r.After, Mode: job.Params.StopMode}, durable)
 			if durable {
 				return t.progressed(job)
 			}

@@ -38,6 +38,7 @@ type Run struct {
 	Step  int
 	Undo  bool
 	Round int           // runs of this step since the last durable change
+	Mode  hcp.StopMode  // of the job when the run began
 	After time.Duration // pause before it begins
 }
 

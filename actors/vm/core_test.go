@@ -344,3 +344,21 @@ func TestACreateThatNeverBeganHoldsNoProviderID(t *testing.T) {
 		t.Errorf("last job %+v, ref %v, holding %t", st.Last, st.VM.Ref, st.VM.Holding)
 	}
 }
+
+func TestForceEscalatesAGracefulStop(t *testing.T) {
+	// A stop with force joined a graceful one that was running, was accepted, and forced nothing.
+	c := newCore()
+	d, err := c.Accept(at(hcp.LifecycleActive, hcp.PowerRunning), hcp.Command{Verb: hcp.VerbStop, Stop: &hcp.StopVM{Mode: hcp.StopGraceful}}, t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := c.Advance(d.State, Run{Job: d.Run.Job, Round: 20, Mode: hcp.StopGraceful}, []saga.StepResult{{Result: saga.Repeat(time.Second)}}, t0)
+	forced := accept(t, c, waits.State, hcp.Command{Verb: hcp.VerbStop, Stop: &hcp.StopVM{Mode: hcp.StopForce}})
+	if len(forced.Jobs) != 1 || forced.Jobs[0].Params.StopMode != hcp.StopForce {
+		t.Fatalf("%d jobs, mode %s", len(forced.Jobs), forced.Jobs[0].Params.StopMode)
+	}
+	next := c.Advance(forced, *forced.Running, []saga.StepResult{{Result: saga.Repeat(time.Second)}}, t0)
+	if next.Run == nil || next.Run.Round != 0 || next.Run.After != 0 {
+		t.Errorf("the next round is %+v, want the first of force, at once", next.Run)
+	}
+}

@@ -60,7 +60,7 @@ func (t *turn) beginStep(job *hcp.Job, i int) {
 		}
 	}
 	t.dirty[job.ID] = true
-	t.run = &Run{Job: job.ID, Step: i}
+	t.run = &Run{Job: job.ID, Step: i, Mode: job.Params.StopMode}
 }
 
 // keepRunning leaves the work that is out at the workers alone.

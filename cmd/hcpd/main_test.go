@@ -106,8 +106,10 @@ func TestAFreshNodeServesStopsAndServesAgain(t *testing.T) {
 			t.Fatalf("stop: %v", err)
 		}
 	}
-	if info, err := os.Stat(filepath.Join(data, "admin.token")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("admin.token: %v %v", info, err)
+	for _, file := range []string{"admin.token", "hcp.key", "hcp.db"} {
+		if info, err := os.Stat(filepath.Join(data, file)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", file, info, err)
+		}
 	}
 }
 

@@ -180,6 +180,17 @@ func (p *plane) openStore(ctx context.Context) error {
 		return err
 	}
 	p.sealer = key
+	if isNew {
+		// The engine gives its other files the mode of this one.
+		f, err := os.OpenFile(database, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return hcp.Errorf(hcp.CodeUnavailable, "unwritable", "the database %s cannot be made", database).
+				WithHint("give this user the right to write in the data folder").WithCause(err)
+		}
+	}
 	store, err := sqlite.Open(ctx, sqlite.Config{Path: database, Now: p.clock.Now, Log: p.log})
 	if err != nil {
 		return err
