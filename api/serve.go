@@ -76,6 +76,14 @@ func (s *Server) run(c *call) (a answer, err error) {
 	return c.route.handle(s, c)
 }
 
+func wrongScope(needed hcp.Scope) error {
+	text := "this call takes an operator's token, and yours is a tenant's"
+	if needed == hcp.ScopeTenant {
+		text = "this call takes a tenant's token, and yours is an operator's"
+	}
+	return hcp.Errorf(hcp.CodeForbidden, "wrong_scope", "%s", text).WithHint("use a token of the other scope")
+}
+
 // admit authenticates and authorises. A project that does not exist and one that
 // the caller has no role in are the same answer.
 func (s *Server) admit(c *call) error {
@@ -89,8 +97,7 @@ func (s *Server) admit(c *call) error {
 		return err
 	}
 	if c.route.Scope != "" && c.identity.Scope != c.route.Scope {
-		return hcp.Errorf(hcp.CodeForbidden, "wrong_scope", "a token of scope %s does not open scope %s", c.identity.Scope, c.route.Scope).
-			WithHint("use a token of the other scope")
+		return wrongScope(c.route.Scope)
 	}
 	grants, err := s.bindings.Of(c.ctx, c.identity.Subject)
 	if err != nil {

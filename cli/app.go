@@ -194,7 +194,7 @@ func (a *app) commandLine(words ...string) string {
 	add("server", a.global.server)
 	add("token-file", a.global.tokenFile)
 	project := a.global.project
-	if project == "" && a.known != nil && len(words) > 0 && slices.Contains(projectNouns, words[0]) {
+	if project == "" && a.known != nil && len(words) > 0 && !slices.Contains(words, "--help") && slices.Contains(projectNouns, words[0]) {
 		project = a.known.project
 	}
 	add("project", project)

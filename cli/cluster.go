@@ -68,12 +68,19 @@ func clusterState(c hcp.ClusterView) string {
 		return "maintenance"
 	case c.Reachability == nil:
 		return "unknown"
-	case c.Reachability.Reachable:
-		return "reachable"
-	case c.Reachability.Reason != "":
-		return "unreachable (" + c.Reachability.Reason + ")"
 	}
-	return "unreachable"
+	return reachText(*c.Reachability)
+}
+
+// reachText says why only where the reason adds something.
+func reachText(r hcp.Reachability) string {
+	switch {
+	case r.Reachable:
+		return "reachable"
+	case r.Reason == "" || r.Reason == "unreachable":
+		return "unreachable"
+	}
+	return "unreachable (" + r.Reason + ")"
 }
 
 func hostCount(c hcp.ClusterView) string {

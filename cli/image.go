@@ -175,7 +175,7 @@ func (a *app) imageImport() *cobra.Command {
 			return err
 		}
 		key := a.key(flag)
-		a.note("Sending %s, %d MiB.", *file, info.Size()>>20)
+		a.note("Sending %s, %d MiB.", *file, (info.Size()+1<<20-1)>>20)
 		image, err := o.UploadArtefact(cmd.Context(), args[0], *cluster, f, info.Size(), client.WithKey(key))
 		return changed(a, "image", args[0], "import", key, opsImageListing, image, err)
 	}

@@ -29,7 +29,7 @@ func (a *app) simCommands() *cobra.Command {
 		a.simRelease(), a.simClear(), a.simDown(), a.simUp(), a.simHost(), a.simBoot(), a.simPassword(), a.simExpire(), a.simOmit(),
 		a.simOOB(), a.simList(), a.simCount(), a.simResetCounts(), a.simSessions(), a.simStatus())
 	sim.Long = "Faults of the simulated hypervisor, to rehearse an outage. The commands speak to it directly: --sim or HCP_SIM is the URL that hcpd sim " +
-		"(or hcpd --dev) printed.\n\nOperations: " + joinWords(simapi.Ops()) + ", or * for all."
+		"or hcpd --dev printed.\n\nOperations: " + joinWords(simapi.Ops()) + ", or * for all."
 	sim.PersistentFlags().StringVar(&a.sim, "sim", "", "URL of the simulated hypervisor (env HCP_SIM)")
 	return sim
 }

@@ -46,9 +46,9 @@ func systemDetails(a *app, s v1.SystemStatus) [][2]string {
 	}
 	for _, c := range slices.Sorted(maps.Keys(s.Clusters)) {
 		r := s.Clusters[c]
-		text := "reachable"
+		text := reachText(r)
 		if !r.Reachable {
-			text = "unreachable (" + r.Reason + "), last good " + orDash(rfc3339(r.LastGoodAt))
+			text += ", last good " + orDash(rfc3339(r.LastGoodAt))
 		}
 		d = append(d, [2]string{"Cluster", string(c) + " " + text})
 	}

@@ -64,9 +64,9 @@ func explanationDetails(a *app, e hcp.Explanation) [][2]string {
 	d = append(d, [2]string{"Step", e.Step}, [2]string{"In flight", callText(a, e.InFlight)}, [2]string{"Last call", callText(a, e.LastCall)},
 		[2]string{"Next attempt", rfc3339Ptr(e.NextAttemptAt)})
 	if c := e.Cluster; c != nil {
-		text := "reachable"
+		text := reachText(*c)
 		if !c.Reachable {
-			text = "unreachable (" + c.Reason + "), last good " + rfc3339(c.LastGoodAt)
+			text += ", last good " + orDash(rfc3339(c.LastGoodAt))
 		}
 		d = append(d, [2]string{"Cluster", text})
 	}

@@ -86,7 +86,10 @@ Try:
   export HCP_SERVER=%s HCP_PROJECT=%s HCP_TOKEN=%s
   hcpctl vm create web-1 --image tiny --flavor tiny --zone local
   hcpctl vm list
-`, r.URL, r.Project, r.Token, r.OpsToken, r.URL, r.Project, r.Token)
+
+For hcpctl sim, in another terminal than hcpd's:
+  export HCP_SIM=%s
+`, r.URL, r.Project, r.Token, r.OpsToken, r.URL, r.Project, r.Token, r.SimURL)
 }
 
 // put inserts a catalogue record unless one of that name is there; it returns the
