@@ -95,7 +95,7 @@ func SubjectsOf(org OrgID, project ProjectID, owner string) []QuotaSubject {
 
 // QuotaRefusal is the error of a hold that does not fit.
 func QuotaRefusal(s QuotaSubject, r Resource, limit Limit, used, requested int64) *Error {
-	e := Errorf(CodeQuotaExceeded, "quota_exceeded", "the quota of the %s for %s does not allow this", s.Scope, r)
+	e := Errorf(CodeQuotaExceeded, "quota_exceeded", "the quota of the %s for %s does not allow this: %d of %s are used, and this asks for %d", s.Scope, r, used, limit, requested)
 	e.Details = map[string]any{"scope": string(s.Scope), "resource": string(r), "limit": limit, "used": used, "requested": requested}
 	return e
 }

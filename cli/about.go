@@ -55,7 +55,7 @@ func (s about) failed(err error) *failure {
 	case f.Reason == reasonNotHCP || f.Reason == reasonBadAnswer:
 		s.notHCP(f)
 	case f.Code == hcp.CodeUnavailable && f.Reason == reasonUnreachable && !f.answered:
-		f.Message = s.what() + "the server " + s.a.serverText() + " does not answer" + causeText(e)
+		f.Message = s.what() + "the server " + s.a.serverText() + s.a.serverDefault() + " does not answer" + causeText(e)
 		f.Try = s.again()
 	case !f.answered:
 		f.Message = s.what() + f.Message + causeText(e)
@@ -215,6 +215,14 @@ func (a *app) serverText() string {
 		return "of HCP"
 	}
 	return a.known.server
+}
+
+// serverDefault tells who named no server that there is a choice.
+func (a *app) serverDefault() string {
+	if a.known == nil || a.known.serverVia != "the default" {
+		return ""
+	}
+	return " (the default: neither --server, HCP_SERVER nor a context names another)"
 }
 
 func (a *app) serverVia() string {

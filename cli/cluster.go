@@ -49,6 +49,9 @@ var clusterListing = listing[hcp.ClusterView]{
 			if c.Reachability == nil {
 				return ""
 			}
+			if c.Reachability.Reachable { // what is stored is when that began
+				return "now"
+			}
 			return a.when(c.Reachability.LastGoodAt)
 		}},
 		{head: "ENDPOINT", isWide: true, cell: func(_ *app, c hcp.ClusterView) string { return c.Endpoint }},

@@ -33,7 +33,7 @@ func (a *app) systemCommands() *cobra.Command {
 func systemDetails(a *app, s v1.SystemStatus) [][2]string {
 	d := [][2]string{{"Version", s.Version}, {"Generation", s.Generation}}
 	for _, n := range s.Nodes {
-		state := "renewed " + age(a.clock.Now().Sub(n.RenewedAt)) + " ago"
+		state := "joined " + age(a.clock.Now().Sub(n.JoinedAt)) + " ago"
 		if n.Gone {
 			state = "gone"
 		}
