@@ -3,7 +3,10 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/lotuscloud/hcp"
@@ -54,7 +57,8 @@ func (a *Actor) put(m Ask) {
 	given := m.Command.Put.Cluster
 	if _, ok := a.deps.Openers[given.Driver]; !ok {
 		e := hcp.Errorf(hcp.CodeInvalidRequest, "unknown_driver", "there is no such driver in this build")
-		e.Fields = []hcp.FieldError{{Pointer: "/driver", Reason: "unknown_driver", Detail: "use one of the drivers that hcpd names at start"}}
+		e.Fields = []hcp.FieldError{{Pointer: "/driver", Reason: "unknown_driver",
+			Detail: "this build has: " + strings.Join(slices.Sorted(maps.Keys(a.deps.Openers)), ", ")}}
 		m.Reply(refuse(e))
 		return
 	}

@@ -362,3 +362,12 @@ func TestForceEscalatesAGracefulStop(t *testing.T) {
 		t.Errorf("the next round is %+v, want the first of force, at once", next.Run)
 	}
 }
+
+func TestARunningVMMayBeMoreThanDeleted(t *testing.T) {
+	// Explain told the owner of a healthy VM that all he may do is delete it.
+	a := &Actor{state: at(hcp.LifecycleActive, hcp.PowerRunning)}
+	_, may := a.atRest()
+	if got := fmt.Sprint(may); got != "[stop the VM reboot the VM delete the VM]" {
+		t.Errorf("may do: %s", got)
+	}
+}

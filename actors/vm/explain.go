@@ -109,6 +109,11 @@ func (a *Actor) atRest() (string, []string) {
 	if st.mayRetry() {
 		may = append(may, "retry the create")
 	}
+	for _, kind := range []hcp.JobKind{hcp.JobStart, hcp.JobStop, hcp.JobReboot} {
+		if hcp.JudgeVerb(kind, st.VM.Lifecycle, st.VM.Power) == nil {
+			may = append(may, kind.Word()+" the VM")
+		}
+	}
 	if st.VM.Lifecycle != hcp.LifecycleDeleted {
 		may = append(may, "delete the VM")
 	}

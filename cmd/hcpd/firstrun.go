@@ -87,7 +87,7 @@ Try:
   hcpctl vm create web-1 --image tiny --flavor tiny --zone local
   hcpctl vm list
 
-For hcpctl sim, in another terminal than hcpd's:
+For hcpctl sim:
   export HCP_SIM=%s
 `, r.URL, r.Project, r.Token, r.OpsToken, r.URL, r.Project, r.Token, r.SimURL)
 }
