@@ -21,9 +21,16 @@ const (
 	refSpan   = 900_000_000_000_000
 )
 
+// onlyNetwork is the one network of a simulated hypervisor.
+const onlyNetwork = "default"
+
 // Prepare derives the provider id from the VM's, without a call: the same VM gets
 // the same id again, and another one for each id that was taken.
 func (d *Driver) Prepare(_ context.Context, _ drivers.Token, spec drivers.Spec, taken []string) (hcp.ProviderRef, error) {
+	if slices.ContainsFunc(spec.Networks, func(n string) bool { return n != onlyNetwork }) {
+		return hcp.ProviderRef{}, hcp.Errorf(hcp.CodeFeatureNotSupported, "unknown_network", "the cluster has no network of that name").
+			WithHint("name no network for the cluster's default")
+	}
 	for n := uint32(0); ; n++ {
 		sum := sha256.Sum256(binary.BigEndian.AppendUint32([]byte(spec.VM), n))
 		id := strconv.FormatUint(lowestRef+binary.BigEndian.Uint64(sum[:])%refSpan, 10)

@@ -295,3 +295,17 @@ func TestInventoryPages(t *testing.T) {
 		t.Errorf("inventory shows %d machines, want 2500", len(seen))
 	}
 }
+
+func TestAnUnknownNetworkIsRefused(t *testing.T) {
+	// A create that named a network the cluster does not have succeeded without it.
+	d, err := sim.Open(t.Context(), drivers.Config{Endpoint: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for network, want := range map[string]hcp.Code{"default": "", "nowhere": hcp.CodeFeatureNotSupported} {
+		spec := drivers.Spec{VM: "vm_1", Networks: []string{network}}
+		if _, err := d.Prepare(t.Context(), drivers.Token{}, spec, nil); hcp.CodeOf(err) != want {
+			t.Errorf("%s: %v", network, err)
+		}
+	}
+}
