@@ -95,17 +95,18 @@ func wasCancelledOnRequest(j hcp.JobView, verb string) bool {
 }
 
 // afterwards reads the VM again, to show it as the job left it. The result of
-// the job stands whether or not this read succeeds.
+// the job stands whether or not this read succeeds. What was deleted is not asked
+// for: the refusal would stand in the audit log.
 func (a *app) afterwards(ctx context.Context, p *client.Project, m mutation) hcp.VMView {
-	v, err := p.GetVM(ctx, string(m.ResourceID))
-	switch {
-	case err == nil:
-		return v
-	case m.Job.Kind == hcp.JobDelete && isMissing(err):
+	if m.Job.Kind == hcp.JobDelete && m.Job.State == hcp.JobSucceeded {
 		gone := m.Resource
 		gone.State, gone.Lifecycle, gone.Power, gone.Activity = hcp.StateDeleted, hcp.LifecycleDeleted, hcp.PowerUnknown, ""
 		gone.Addresses, gone.Observed, gone.LastSeen = []hcp.Address{}, nil, nil
 		return gone
+	}
+	v, err := p.GetVM(ctx, string(m.ResourceID))
+	if err == nil {
+		return v
 	}
 	a.warn("the job ended, but the VM could not be read again: " + a.about("vm", "", "").failed(err).Message)
 	return m.Resource
