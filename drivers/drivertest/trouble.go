@@ -261,9 +261,7 @@ func (s *suite) closeTwice() {
 	if s.Hooks.Sessions == nil {
 		return
 	}
-	// Sessions of the rule before may have been on their way out when these were
-	// counted: there can be fewer now, never more.
-	if !s.eventually(s.Wait, func() bool { return s.Hooks.Sessions(s.T) <= before }) {
+	if !s.eventually(s.Wait, func() bool { return s.Hooks.Sessions(s.T) == before }) {
 		s.Errorf("%d sessions are open after close, %d were before open", s.Hooks.Sessions(s.T), before)
 	}
 }

@@ -14,6 +14,9 @@ import (
 
 var conformanceNames = []string{"conf-host-one", "conf-host-two"}
 
+// settledLooks is how many counts in a row must agree: half a second without a change.
+const settledLooks = 5
+
 func TestDriverKeepsTheContract(t *testing.T) {
 	one, two := hosts(t)
 	artefact := image(t)
@@ -95,8 +98,8 @@ func TestDriverKeepsTheContract(t *testing.T) {
 				return ref.Host
 			},
 			HostUp: func(t testing.TB, host string) { gates[host].open() },
-			// What closed a moment ago is still on its way through the gate: two looks in a
-			// row must agree. The rule counted sessions of the rule before it.
+			// What closed a moment ago is still on its way through the gate: looks in
+			// a row must agree. The rule counted sessions of the rule before it.
 			Sessions: func(testing.TB) int {
 				count := func() (n int) {
 					for _, g := range gates {
@@ -106,15 +109,15 @@ func TestDriverKeepsTheContract(t *testing.T) {
 				}
 				tick := time.NewTicker(100 * time.Millisecond)
 				defer tick.Stop()
-				n := count()
-				for {
+				n, agreed := count(), 1
+				for agreed < settledLooks {
 					<-tick.C
-					again := count()
-					if again == n {
-						return n
+					if again := count(); again != n {
+						n, agreed = again, 0
 					}
-					n = again
+					agreed++
 				}
+				return n
 			},
 			Slow:    func(testing.TB) { all((*gate).delay) },
 			Fast:    func(testing.TB) { all((*gate).fast) },
